@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.kin import KinEnsembleClassifier
     from labelkin.linear import MultiLabelLogisticRegression
+    from labelkin.many import LabelTreeClassifier
     from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
     from labelkin.projection import MDDM, PairwiseConstraintProjection, SelectByConstraints
     from labelkin.tabular import TableClassifier
@@ -41,6 +42,7 @@ __all__ = [
     "KernelRidgeLOOClassifier",
     "KinEnsembleClassifier",
     "LabelPowersetClassifier",
+    "LabelTreeClassifier",
     "MLkNNClassifier",
     "MultiLabelLogisticRegression",
     "PairwiseConstraintProjection",
@@ -63,6 +65,7 @@ _HOME = {
     "KernelRidgeLOOClassifier": "kernel",
     "KinEnsembleClassifier": "kin",
     "LabelPowersetClassifier": "transformation",
+    "LabelTreeClassifier": "many",
     "MDDM": "projection",
     "MLkNNClassifier": "neighbors",
     "MultiLabelLogisticRegression": "linear",

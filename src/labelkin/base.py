@@ -39,7 +39,14 @@ except ImportError:  # before scikit-learn 1.9
 
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import LabelClasses, as_target, check_labels, check_target_given
+from labelkin._utils.labels import (
+    LabelClasses,
+    as_target,
+    check_labels,
+    check_target_given,
+    split_unknown,
+    unknown_cells,
+)
 from labelkin.rows import (
     DaskRows,
     Labels,
@@ -151,6 +158,30 @@ def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
     return labels.astype(np.uint8)
 
 
+def split_label_matrix(
+    Y: Any, keep_sparse: bool = False, estimator: Any = None
+) -> tuple[Matrix, Array | None]:
+    """Return what `label_matrix` does with 0 for unknown labels, and which are known.
+
+    None in place of the second: all. An `estimator` that cannot learn from unknown labels raises
+    ValueError, and one that can where none is known.
+    """
+    if is_dask(Y):
+        Y = compute([Y])[0]
+    labels, known = split_unknown(to_numpy(Y), "y")
+    if known is not None and not estimator._fits_unknown:
+        raise ValueError(
+            f"y holds nan, and {type(estimator).__name__} cannot learn from unknown labels: use "
+            "KinEnsembleClassifier or MultiLabelLogisticRegression, leave out the rows with "
+            "unknown labels, or write 0 where a label does not apply."
+        )
+    if known is not None and not known.any():
+        raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
+    if sparse.issparse(labels) and not keep_sparse:
+        labels = labels.toarray()
+    return labels.astype(np.uint8), known
+
+
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
     labels = as_target(to_numpy(Y))
@@ -214,6 +245,10 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     _fitted_array: str | None = None
     # Whether ``fit`` works with the blocks of a Dask array; if not, they are brought into memory.
     _fits_blocks = False
+    # Whether ``fit`` takes y with unknown labels: NaN, None or pandas' NA.
+    _fits_unknown = False
+    # Whether it does with the blocks of a Dask array; if not, these are brought into memory.
+    _fits_unknown_blocks = True
     # Whether values are squared; a meta-estimator leaves that to its base.
     _squares_values = True
     # Whether the labels in fit were sparse and stayed so; predictions are then sparse too.
@@ -239,19 +274,24 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _validate(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, Labels]:
         """Validate training data; set the attributes that describe them."""
-        X, y = self._validate_fit(X, y)
+        X, y, known = self._validate_known(X, y)
         rows, labels = as_rows(X), y
         if isinstance(rows, DaskRows):
-            rows, labels = rows.filled(), label_matrix(y, keep_sparse=self._keeps_sparse_labels())
-        return rows, Labels(labels, check_weight(sample_weight, len(rows)))
+            rows = rows.filled()
+            labels, known = split_label_matrix(y, self._keeps_sparse_labels(), self)
+        return rows, Labels(labels, check_weight(sample_weight, len(rows)), known)
 
     def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
         """Do the same; return X and (n, q) y as matrices, or on Dask.
 
-        X stays on its device; y is on the host, where pairs are drawn.
+        X stays on its device; y is on the host, where pairs are drawn. Unknown labels are 0.
         """
-        if is_dask(X) and self._fits_blocks:
-            return self._validate_blocks(X, Y)
+        return self._validate_known(X, Y)[:2]
+
+    def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
+        """Do the same; return also which labels are known, None: all. On Dask, y as given."""
+        if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
+            return *self._validate_blocks(X, Y), None
         try:
             X = validate_rows(self, X, distances=self._squares_values)
         except ValueError as error:
@@ -269,14 +309,22 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         check_consistent_length(X, labels)
         if labels.ndim == 1:
             self._one_target, self._sparse_labels = True, False
-            return X, self._validate_one_target(labels)
+            return X, self._validate_one_target(labels), None
         # On a device labels are dense, as are the samples.
         keep_sparse = self._keeps_sparse_labels() and not is_device_array(X)
-        labels = label_matrix(labels, keep_sparse=keep_sparse)
+        labels, known = split_label_matrix(labels, keep_sparse, self)
         self._set_shapes(X, labels)
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
-        return X, labels
+        return X, labels, known
+
+    def _gathers_unknown(self, Y: Any) -> bool:
+        """Return whether some labels are unknown, which ``fit`` takes in memory only."""
+        if self._fits_unknown_blocks or getattr(Y, "dtype", np.dtype(object)).kind in "biu":
+            return False
+        values = compute([Y])[0] if is_dask(Y) else Y
+        values = values.data if sparse.issparse(values) else values
+        return unknown_cells(np.asarray(values)) is not None
 
     def _validate_blocks(self, X: Any, y: Any) -> tuple[DaskRows, Any]:
         """Validate training data on Dask, whose values are checked when they are computed."""

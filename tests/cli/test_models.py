@@ -15,9 +15,9 @@ from sklearn.datasets import dump_svmlight_file
 from labelkin.cli import evaluate, explain, export, fit, main, predict
 from labelkin.cli._methods import make_classifier, parse_settings
 from labelkin.datasets import write
-from labelkin.evaluation._fingerprint import count_known_rows, fingerprint
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, model_info, save_model
+from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from support.data import make_data
 from support.tables import VOCABULARY, films, write_films, write_numbers, write_posts
 

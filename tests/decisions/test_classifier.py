@@ -13,10 +13,11 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import KFold
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils._testing import ignore_warnings
 
-from labelkin import BaggingVPCPClassifier, MLkNNClassifier
+from labelkin import BaggingVPCPClassifier, BinaryRelevanceClassifier, MLkNNClassifier
 from labelkin.decisions import DecisionClassifier, LabelDecision
 from labelkin.metrics import METRICS
 from support.data import make_data
@@ -226,3 +227,20 @@ def test_bad_thresholds_by_hand():
             DecisionClassifier(cut=cut).fit(X, frame)
     with pytest.raises(ValueError, match="has no thresholds"):
         DecisionClassifier(decision="expected_f1", cut={"gout": 0.2}).fit(X, frame)
+
+
+@pytest.mark.parametrize(
+    "base", [MLkNNClassifier(), BinaryRelevanceClassifier(LogisticRegression())], ids=["loo", "cv"]
+)
+def test_unknown_labels(base):
+    X, Y = make_data(n=120)
+    y = Y.astype(float)
+    y[np.random.default_rng(0).random(y.shape) < 0.5] = np.nan
+    model = DecisionClassifier(base, "macro_f1", random_state=0).fit(X, y)
+    again = LabelDecision("macro_f1").fit(model.training_scores_, y)
+    np.testing.assert_array_equal(model.thresholds_, again.thresholds_)
+    assert model.predict(X).shape == Y.shape
+    in_pipeline = DecisionClassifier(make_pipeline(StandardScaler(), base)).fit(X, y)
+    assert in_pipeline.scores_from_ == "cv"
+    with pytest.raises(ValueError, match="DecisionClassifier cannot learn from unknown labels"):
+        DecisionClassifier(OneVsRestClassifier(LogisticRegression())).fit(X, y)

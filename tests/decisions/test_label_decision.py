@@ -228,3 +228,70 @@ def test_bad_scores():
         LabelDecision().fit(S, Y).apply(S[:, :2])
     with pytest.raises(ValueError, match="between 0 and 1"):
         LabelDecision("expected_f1").fit(S, Y).apply(S + 1)
+
+
+# --------------------------------------------------------------------- unknown labels
+
+
+def hide(Y, seed, share=0.4):
+    Y = Y.astype(float)
+    Y[np.random.default_rng(seed).random(Y.shape) < share] = np.nan
+    return Y
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("at_least_one", [False, True])
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_thresholds_are_optimal_on_known_labels(name, at_least_one, seed):
+    Y, S = sample(seed=seed)
+    Y = hide(Y, seed)
+    decision = LabelDecision(name, at_least_one=at_least_one).fit(S, Y)
+    sets = [t < S for t in every_cut(S)]
+    if at_least_one:
+        sets = [filled(Z, S) for Z in sets]
+    best = max(value(name, Y, Z) for Z in sets)
+    assert value(name, Y, decision.apply(S)) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", PER_LABEL)
+def test_threshold_of_a_label_is_that_of_its_known_rows(name):
+    Y, S = sample(n=60, seed=1)
+    Y = hide(Y, 1)
+    decision = LabelDecision(name, shrinkage=0, at_least_one=False).fit(S, Y)
+    metric = "hamming_loss" if name == "hamming_loss" else "micro_f1"
+    for j in range(3):
+        known = ~np.isnan(Y[:, j])
+        y, s = Y[known, j], S[known, j]
+        best = max(value(metric, y, t < s) for t in every_cut(S))
+        assert value(metric, y, decision.apply(S)[known, j]) == pytest.approx(best, abs=1e-12)
+
+
+def test_cardinality_counts_known_labels():
+    Y, S = sample(n=200, seed=2, levels=10_000)
+    Y = hide(Y, 2)
+    sets = LabelDecision("cardinality").fit(S, Y).apply(S)
+    assert sets[~np.isnan(Y)].sum() == np.nansum(Y)
+
+
+@pytest.mark.parametrize("name", sorted(set(DECISIONS) - {"fixed", "expected_f1"}))
+def test_unknown_labels_and_constant_ones(name):
+    Y, S = sample(n=30, q=4, seed=3)
+    Y = hide(Y, 3)
+    Y[:, 0] = np.nan
+    Y[:, 1] = np.where(np.isnan(Y[:, 1]), np.nan, 1)
+    thresholds = LabelDecision(name).fit(S, Y).thresholds_
+    assert thresholds[0] == np.inf
+    assert thresholds[1] == -np.inf
+    assert np.isfinite(thresholds[2:]).all()
+    # Scores of unknown labels have no influence.
+    other = np.where(np.isnan(Y), 0.0, S)
+    same = LabelDecision(name, at_least_one=False).fit(other, Y).thresholds_
+    np.testing.assert_array_equal(
+        LabelDecision(name, at_least_one=False).fit(S, Y).thresholds_, same
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(DECISIONS) - {"expected_f1"}))
+def test_nothing_known(name):
+    decision = LabelDecision(name).fit(np.full((3, 2), 0.5), np.full((3, 2), np.nan))
+    assert not decision.apply([[0.4, 0.3]]).any()

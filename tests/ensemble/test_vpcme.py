@@ -462,7 +462,7 @@ def test_a_trained_member_does_not_hold_the_training_data(Ensemble, data):
     """Members are sent between processes, and all are held until the fit ends."""
     X, Y = data
     model = Ensemble(n_estimators=1, random_state=0)
-    training, seeds, _ = model._prepare(*model._validate_fit(X, Y), None)
+    training, seeds, _ = model._prepare(*model._validate_known(X, Y), None)
     member = train_member(training, seeds[0])
     held = pickle.dumps((member.estimator, member.projection))
     assert len(pickle.dumps(member)) < len(held) + 500

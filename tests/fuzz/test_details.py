@@ -12,7 +12,6 @@ pytest.importorskip("pandas")
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.datasets import read_table
-from labelkin.evaluation._fingerprint import count_known_rows
 from support.damaged import cpu_limit
 from support.mutations import inputs, mutate_details, with_details
 
@@ -25,7 +24,6 @@ red sky at night,a,-2e3,2020-12-01,
 DAMAGED = [
     {"decisions": {"f1": {"thresholds": ["0.5"], "at_least_one": True}}},
     {"decisions": {"f1": {"thresholds": [float("nan")], "at_least_one": 1}}},
-    {"fingerprint": [None]},
     {"model": 3},
 ]
 
@@ -47,7 +45,8 @@ def test_details(tmp_path):
                 found = load_saved_model(path)
                 table = read_table(rows, as_strings=found.classifier.schema_.string_columns)
                 json.dumps(found.info.label_names, ensure_ascii=False).encode()
-                count_known_rows(table.data, found.info.details.get("fingerprint"))
+                with found.checked():
+                    found.classifier.count_training_rows(table)
                 with contextlib.suppress(ValueError):  # the file may name other labels
                     found.predict(table)
         except ValueError as error:

@@ -360,3 +360,31 @@ def test_columns_that_vary_by_rounding_only(C, dtype):
         model = MultiLabelLogisticRegression(C, random_state=0).fit(rows.astype(dtype), Y)
         assert np.isfinite(model.coef_).all()
         assert np.isfinite(model.predict_proba(rows.astype(dtype))).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_unknown_labels_are_left_out_of_the_loss(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    Y = (X[:, :3] + rng.normal(size=(150, 3)) > 0.5).astype(float)
+    known = rng.random(Y.shape) < [0.8, 0.5, 0.3]
+    weight = rng.uniform(0.5, 2, 150) if weighted else None
+    model = MultiLabelLogisticRegression(C=2.0, tol=1e-8)
+    model.fit(X, np.where(known, Y, np.nan), weight)
+    for label, rows in enumerate(known.T):
+        alone = MultiLabelLogisticRegression(C=2.0, tol=1e-8)
+        alone.fit(X[rows], Y[rows][:, [label]], None if weight is None else weight[rows])
+        np.testing.assert_allclose(model.coef_[label], alone.coef_[0], rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(model.intercept_[label], alone.intercept_[0], atol=1e-6)
+
+
+def test_out_of_fold_odds_and_C_do_not_depend_on_unknown_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    Y = (X[:, :2] + rng.normal(size=(120, 2)) > 0).astype(float)
+    Y[rng.random(Y.shape) < 0.4] = np.nan
+    Y[:, 1] = np.nan  # no information: probability one half
+    model = MultiLabelLogisticRegression(random_state=0).fit(X, Y)
+    alone = MultiLabelLogisticRegression(random_state=0).fit(X, Y[:, :1])
+    np.testing.assert_allclose(model.oof_proba_[:, 0], alone.oof_proba_[:, 0], atol=1e-6)
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 1], 0.5)

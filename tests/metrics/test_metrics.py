@@ -393,7 +393,7 @@ def test_stored_zeros_and_repeated_entries_of_a_sparse_matrix():
         ([[1, 0]], [[0.1, 0.2, 0.3]], r"same shape, but have \(1, 2\) and \(1, 3\)"),
         ([[1, 0]], [[0.1, 0.2], [0.3, 0.4]], "same shape"),
         ([[1, 2]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds 2"),
-        ([[1, np.nan]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds nan"),
+        ([[2, np.nan]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds 2"),
         ([["a", "b"]], [[0.1, 0.2]], "y_true must hold only 0 and 1, but holds a"),
         ([[1, 0]], [[0.1, np.nan]], "y_score must be finite"),
         ([[1, 0]], [[0.1, np.inf]], "y_score must be finite"),

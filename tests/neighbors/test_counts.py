@@ -98,7 +98,7 @@ def test_a_label_likely_without_any_neighbour_that_has_it():
         of_sparse = MLkNNClassifier(n_neighbors=1, smoothing=smoothing).fit(X, sparse.csr_array(Y))
         np.testing.assert_array_equal(of_sparse.predict(X + 0.3).toarray(), dense)
         labels = sparse.csr_array(Y.astype(np.uint8))
-        np.testing.assert_array_equal(of_sparse._fit_loo_wrong(X, labels), wrong)
+        np.testing.assert_array_equal(of_sparse._fit_loo_wrong(X, labels, None), wrong)
 
 
 def test_left_out_probabilities_of_sparse_labels():

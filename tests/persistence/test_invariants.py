@@ -260,12 +260,18 @@ def test_texts_are_not_names_of_files(tmp_path):
     refused_after(TfidfVectorizer().fit(["a bb", "cc"]), change, tmp_path, "is set to read files")
 
 
+def set_categories(encoder, values):
+    encoder.categories_ = [values]
+
+
 CATEGORIES = {
     "fewer columns": (lambda e: vars(e).update(_n_features_outs=[1]), "do not fit"),
-    "not sorted": (lambda e: vars(e).update(categories_=[np.array([2.0, 3.0, 1.0])]), "sorted"),
-    "equal": (lambda e: vars(e).update(categories_=[np.array([1.0, 1.0, 3.0])]), "sorted"),
-    "nan": (lambda e: vars(e).update(categories_=[np.array([1.0, np.nan, 3.0])]), "sorted"),
-    "a matrix": (lambda e: vars(e).update(categories_=[np.ones((3, 1))]), "vector"),
+    "not sorted": (lambda e: set_categories(e, np.array([2.0, 3.0, 1.0])), "sorted"),
+    "equal": (lambda e: set_categories(e, np.array([1.0, 1.0, 3.0])), "sorted"),
+    "nan": (lambda e: set_categories(e, np.array([1.0, np.nan, 3.0])), "sorted"),
+    "objects": (lambda e: set_categories(e, np.array([2.0, 3.0, 1.0], dtype=object)), "sorted"),
+    "strings": (lambda e: set_categories(e, np.array(["2.0", "3.0", "1.0"])), "sorted"),
+    "a matrix": (lambda e: set_categories(e, np.ones((3, 1))), "vector"),
     "another column": (lambda e: e.categories_.append(np.arange(3.0)), "do not fit"),
     "dropped": (lambda e: vars(e).update(drop_idx_=np.array([5])), "merges or drops"),
     "merged": (lambda e: vars(e).update(_infrequent_enabled=True), "merges or drops"),

@@ -102,3 +102,19 @@ def test_labels_carry_their_weights(form):
     some = labels.take(np.array([3, 5]))
     np.testing.assert_array_equal(some.columns(np.array([2, 0])), Y[[3, 5]][:, [2, 0]])
     np.testing.assert_array_equal(some.weights, [3, 5])
+
+
+def test_unknown_labels_do_not_count():
+    Y = np.array([[1, 0], [1, 0], [0, 1], [0, 0]], dtype=np.uint8)
+    known = np.array([[1, 0], [1, 0], [1, 1], [0, 0]], dtype=bool)
+    weight = np.array([1.0, 2.0, 3.0, 4.0])
+    labels = Labels(Y, weight, known)
+    np.testing.assert_array_equal(labels.total, [6, 3])
+    np.testing.assert_array_equal(labels.positives, [3, 3])
+    np.testing.assert_array_equal(labels.means, [0.5, 1])
+    np.testing.assert_array_equal(labels.varies, [True, False])
+    np.testing.assert_array_equal(labels.cells, weight[:, None] * known)
+    np.testing.assert_array_equal(labels.take([0, 2]).known, known[[0, 2]])
+    np.testing.assert_array_equal(labels.select([1]).total, [3])
+    np.testing.assert_array_equal(Labels(Y, None, ~known | known).total, [4, 4])
+    np.testing.assert_array_equal(Labels(0 * Y, None, known & ~known).means, [0, 0])

@@ -547,9 +547,9 @@ def test_bad_parameters_are_named(parameters, message):
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="NaN"):
         C45TreeClassifier().fit([[0.0], [np.nan]], [0, 1])
-    with pytest.raises(ValueError, match=r"[Nn]egative"):
+    with pytest.raises(ValueError, match="sample_weight must hold finite numbers of at least 0"):
         C45TreeClassifier().fit([[0.0], [1.0]], [0, 1], [1, -1])
-    with pytest.raises(ValueError, match="Sample weights must contain"):
+    with pytest.raises(ValueError, match="and not only zeros"):
         C45TreeClassifier().fit([[0.0], [1.0]], [0, 1], [0, 0])
     tree = C45TreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="2 names, but the tree was fitted on 1 features"):

@@ -101,6 +101,42 @@ def check_labels(Y: Any, name: str) -> Any:
     return array.astype(np.int8)
 
 
+def split_unknown(Y: Any, name: str) -> tuple[Any, np.ndarray | None]:
+    """Return labels as `check_labels` does, with 0 for unknown ones, and which are known.
+
+    Unknown labels are NaN, None or pandas' NA. The second result is a boolean array of shape
+    (n, q), or None where all labels are known. Of a sparse matrix with NaN both are dense.
+    """
+    array = as_matrix(Y, name)
+    if sparse.issparse(array):
+        if not (array.dtype.kind == "f" and np.isnan(array.data).any()):
+            return check_labels(array, name), None
+        array = array.toarray()
+    unknown = unknown_cells(array)
+    if unknown is None:
+        return check_labels(array, name), None
+    known, labels = ~unknown, np.zeros(array.shape, dtype=np.int8)
+    if known.any():
+        labels[known] = check_labels(array[known], name)[:, 0]
+    return labels, known
+
+
+def unknown_cells(array: np.ndarray) -> np.ndarray | None:
+    """Return which cells of an array hold NaN, None or pandas' NA; None where none does."""
+    if array.dtype.kind == "f":
+        unknown = np.isnan(array)
+    elif array.dtype.kind == "O":
+        unknown = np.frompyfunc(_is_unknown, 1, 1)(array).astype(bool)
+    else:
+        return None
+    return unknown if unknown.any() else None
+
+
+def _is_unknown(value: Any) -> bool:
+    # pandas.NA is neither equal to itself nor unequal.
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def _not_binary(values: Any, wrong: Any, name: str) -> str:
     """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
     found, cure = str(wrong), "turn scores into labels with a threshold"
@@ -112,9 +148,18 @@ def _not_binary(values: Any, wrong: Any, name: str) -> str:
             cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
+        if (values == 0).any():
+            cure += f", or numpy.where({name} < 0, numpy.nan, {name}) if it means unknown"
     elif wrong != wrong:
         cure = "leave out the rows with unknown labels, or write 0 where a label does not apply"
     return f"{name} must hold only 0 and 1, but holds {found}: {cure}."
+
+
+def fits_unknown(estimator: Any) -> bool:
+    """Return whether a classifier, or the last step of a pipeline, takes unknown labels in fit."""
+    if hasattr(estimator, "steps"):
+        estimator = estimator.steps[-1][1]
+    return bool(getattr(estimator, "_fits_unknown", False))
 
 
 def label_names_of(model: Any) -> list[str] | None:

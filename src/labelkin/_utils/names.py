@@ -13,17 +13,18 @@ _UNPRINTABLE = re.compile(
 )
 
 
-def printable(text: str, *, as_json: bool = False) -> str:
-    r"""Return a text with escapes for what would act on a terminal.
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text with what would act on a terminal as escapes, those of JSON.
 
-    Whatever comes from a file or is a file's name passes through this before it is printed. With
-    `as_json` the escapes are those of JSON.
+    Names from files are printed in this way, also their ends of lines, which would begin a line of
+    their own; characters in `keep` are left.
 
-    >>> printable("a\x1b[31mb\n")
-    'a\\x1b[31mb\\n'
+    >>> print(printable("\x1b[31mred\n"))
+    \u001b[31mred\n
     """
-    escape = json.dumps if as_json else repr
-    return _UNPRINTABLE.sub(lambda found: escape(found[0])[1:-1], text)
+    return _UNPRINTABLE.sub(
+        lambda found: found[0] if found[0] in keep else json.dumps(found[0])[1:-1], text
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -102,21 +102,25 @@ class SlopeCalibration:
         third of the time.
         """
         labels = as_labels(Y)
-        n, q, positives = labels.total, labels.shape[1], labels.positives
-        self.slope_, self.intercept_ = np.zeros(q), np.log((positives + 1) / (n - positives + 1))
+        q = labels.shape[1]
+        prior = np.log((labels.positives + 1) / (labels.negatives + 1))
+        self.slope_, self.intercept_ = np.zeros(q), prior
         self.shared_slope_ = 0.0
         varies = np.flatnonzero(labels.varies)
         self.share_ = np.full(q, 0.5)
         if not len(varies):
             return self
-        self.share_[varies] = share = positives[varies] / n
-        S, T = scores[:, varies], labels.columns(varies).astype(np.float64)
+        labels = labels.select(varies)
+        self.share_[varies] = share = labels.means
+        S, T = scores[:, varies], labels.Y.astype(np.float64)
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
         S = to_log_odds_scale(S, share) if self.scale == "log_odds" else S
         S = S / unit
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
-        centre = labels.weights @ S / n
-        S, weight = S - centre, labels.weight
+        centre = labels.weights @ labels.mask(S) / labels.total
+        S = S - centre
+        weighted = labels.weight is not None or labels.known is not None
+        weight = np.broadcast_to(labels.cells, S.shape) if weighted else None
         if start is None:
             prior = np.log(share / (1 - share))
             self.shared_slope_ = max(0.0, _shared_slope(S, T, weight, prior))
@@ -144,10 +148,11 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
-def proba_losses(proba: Array, Y: Array) -> Array:
-    """Return the log loss of each row by probabilities, summed over labels."""
-    likelihood = np.where(Y > 0, proba, 1 - proba)
-    return -np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD)).sum(axis=1)
+def proba_losses(proba: Array, Y: Array | Labels) -> Array:
+    """Return the log loss of each row by probabilities, summed over known labels."""
+    labels = as_labels(Y)
+    likelihood = np.where(labels.Y > 0, proba, 1 - proba)
+    return -labels.mask(np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD))).sum(axis=1)
 
 
 def fit_better_curves(
@@ -172,7 +177,7 @@ def fit_better_curves(
             rest, out = part_of != part, part_of == part
             without = SlopeCalibration(precision, scale)
             proba[out] = without.fit(scores[rest], labels.take(rest), curves)(scores[out])
-        loss = float(labels.weights @ proba_losses(proba, labels.Y))
+        loss = float(labels.weights @ proba_losses(proba, labels))
         if loss < best_loss:
             best_loss, best_curves, best_proba = loss, curves, proba
     return best_curves, best_proba
@@ -207,12 +212,19 @@ def shares_without_fold(labels: Labels, fold_of: Array) -> Array:
 
 
 def _counts_without(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
-    """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight."""
-    rows = np.bincount(fold_of, labels.weights)[:, None]
-    positives = np.zeros((len(rows), labels.shape[1]))
+    """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight.
+
+    With unknown labels the rows are those where a label is known, (n_folds, q), else (n_folds, 1).
+    """
+    cells, n_folds = labels.cells, int(fold_of.max()) + 1
+    counts, rows = (np.zeros((n_folds, cells.shape[1])) for _ in range(2))
+    np.add.at(counts, fold_of, cells > 0)
+    np.add.at(rows, fold_of, cells)
+    positives = np.zeros((n_folds, labels.shape[1]))
     np.add.at(positives, fold_of, labels.weights[:, None] * labels.Y)
-    without, rest = positives.sum(axis=0) - positives, rows.sum() - rows
-    return without, np.where(np.bincount(fold_of)[:, None] < len(labels), rest, 0.0)
+    # Exactly 0 where there are none, without rounding
+    some = counts.sum(axis=0) > counts
+    return some * (positives.sum(axis=0) - positives), some * (rows.sum(axis=0) - rows)
 
 
 def _level(positives: Array, total: Any, log_odds: bool) -> Array:
@@ -297,6 +309,7 @@ def _own_slopes(
         # Copies of the remaining columns pay off where a third of them is gone.
         if going.mean() < 2 / 3:
             S, T = S[:, going], T[:, going]
+            weight = None if weight is None else weight[:, going]
             columns, reach = columns[going], reach[going]
             step, steps = step[going], steps[going]
         else:
@@ -305,7 +318,7 @@ def _own_slopes(
 
 
 def _evaluate(
-    S: Array, T: Array, sample_weight: Array | None, slope: Array | float, intercept: Array
+    S: Array, T: Array, cell_weight: Array | None, slope: Array | float, intercept: Array
 ) -> tuple[Array, tuple[Array, Array, Array, Array, Array]]:
     """Return the negative log likelihood of each column, and its derivatives.
 
@@ -332,9 +345,9 @@ def _evaluate(
         excess = np.copysign(0.5 - rarer, odds)
         excess += 0.5  # P(label = 1)
         excess -= t
-        if sample_weight is not None:
+        if cell_weight is not None:
             for array in (loss, excess, weight):
-                array *= sample_weight[rows, None]
+                array *= cell_weight[rows]
         weighted = weight * s
         total += [
             loss.sum(axis=0),

@@ -34,7 +34,7 @@ from labelkin.cli import (
     reproduce,
     serve,
 )
-from labelkin.cli._output import Interrupted
+from labelkin.cli._output import Interrupted, escaped_output
 
 # The disk or the machine failed; any other trouble with a file is for the user to repair.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
@@ -115,7 +115,7 @@ def run(argv: list[str], interrupted: list[int]) -> int:
         # A name that cannot be encoded is shown with escapes, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
     quiet = "-q" in argv or "--quiet" in argv
-    with warnings_as_notes(quiet):
+    with escaped_output(), warnings_as_notes(quiet):
         try:
             code = app(args=argv, prog_name="labelkin", standalone_mode=False, obj=argv)
             sys.stdout.flush()

@@ -46,6 +46,8 @@ def read_training_data(
         options.labels,
         label_column=options.label_column,
         separator=_TAB.get(options.separator, options.separator),
+        ignore_case=options.ignore_case,
+        no_label=options.no_label or (),
         columns=columns,
         max_words=options.max_words,
         **preparation,
@@ -54,6 +56,7 @@ def read_training_data(
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
     notes.print(str(training))
+    notes.print(f"labels: {training.list_labels()}")
     return training
 
 
@@ -65,8 +68,10 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
     known = names_of(*groups)
     shown = []
     for guess in guesses:
-        options = [f"--{name}" for name in guess.arguments if name in known]
-        if options or not guess.arguments:
+        options = [f"--{name.replace('_', '-')}" for name in guess.arguments if name in known]
+        if guess.doubtful:
+            notes.pending.append(f"{source}: {guess.text} ({' or '.join(options)} decides)")
+        elif options or not guess.arguments:
             shown.append(f"{guess.text} ({' or '.join(options)})" if options else guess.text)
     if shown:
         notes.print(f"reading {source}: {', '.join(shown)}")
@@ -77,7 +82,6 @@ _TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 # What `fit` records about a model; a model saved from Python may have further details.
 _DETAILS = {
     "model": str,
-    "fingerprint": [str],
     "decisions": {str: {"thresholds": [float], "at_least_one": bool}},
     str: object,
 }

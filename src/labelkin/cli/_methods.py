@@ -103,12 +103,16 @@ def parse_decision(options: "DecisionOptions") -> Decision | None:
                 )
             costs[found[1]] = float(found[2])
         return Decision("fixed", costs["FP"] / (costs["FP"] + costs["FN"]))  # of least cost
-    from labelkin.decisions import DECISIONS
+    from labelkin.decisions import DECISIONS, parse_guarantee
 
-    if decide not in DECISIONS:
+    try:
+        known = decide in DECISIONS or parse_guarantee(decide)
+    except ValueError as error:
+        raise ValueError(f"--decide {decide}: {str(error).partition(': ')[2]}") from None
+    if not known:
         raise ValueError(
             f"--decide {decide}: no such decision.{did_you_mean(decide, DECISIONS)} Choose one of "
-            f"{', '.join(DECISIONS)}, or cost:FN=5."
+            f"{', '.join(DECISIONS)}, a level such as recall:0.9, or cost:FN=5."
         )
     return Decision(decide)
 

@@ -79,6 +79,19 @@ class TableOptions:
         str | None,
         column_option(help="Separator between the tags of a row; guessed if not given."),
     ] = None
+    ignore_case: Annotated[
+        bool,
+        column_option(
+            "--ignore-case", help="Tags that differ by case or spaces only are one label."
+        ),
+    ] = False
+    no_label: Annotated[
+        list[str] | None,
+        column_option(
+            metavar="TAG",
+            help="A tag that means that a row has no label, such as none. May be repeated.",
+        ),
+    ] = None
     text: Annotated[
         list[str] | None,
         column_option(
@@ -151,9 +164,11 @@ class DecisionOptions:
     decide: Annotated[
         str | None,
         method_option(
-            metavar="f1|cardinality|cost:FN=5|…",
+            metavar="f1|recall:0.9|cost:FN=5|…",
             help="What the predicted labels optimise: f1, macro_f1, micro_f1, jaccard, "
-            "subset_accuracy, cardinality (as many labels as in training), expected_f1, or costs: "
+            "subset_accuracy, cardinality (as many labels as in training), expected_f1, a level "
+            "that new rows are to reach (recall:0.9, precision:0.9, or macro_recall:0.9 for each "
+            "label), or costs: "
             "with cost:FN=5 a missed label costs as much as five wrong ones. By default labels "
             "more likely than not are predicted.",
         ),

@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,37 @@ from labelkin._utils.names import plural as plural
 from labelkin._utils.names import printable
 
 
-def echo(*lines: str, err: bool = False, as_json: bool = False) -> None:
-    """Print lines on stdout or stderr, with escapes for what would act on a terminal.
-
-    Commands print through this function and the others of this module alone: names of labels,
-    columns and files are not ours.
-    """
-    typer.echo("\n".join(printable(line, as_json=as_json) for line in lines), err=err)
+def echo(*lines: str) -> None:
+    """Print lines; names in them, of files and of what is in files, begin no other line."""
+    typer.echo("\n".join(map(printable, lines)))
 
 
 class Interrupted(Exception):
     """The user interrupted a command that has a line of its own to print."""
+
+
+class _EscapedStream:
+    """A text stream that writes control characters, which files may contain, as escapes.
+
+    Rich, which writes colours, looks for `rich_proxied_file` and writes to the stream itself.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        return self.rich_proxied_file.write(printable(text, keep="\n\t"))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextmanager
+def escaped_output() -> Iterator[None]:
+    """Write control characters to stdout and stderr as escapes, while the block runs."""
+    streams: Any = _EscapedStream(sys.stdout), _EscapedStream(sys.stderr)
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        yield
 
 
 class Notes:
@@ -60,8 +80,7 @@ class Notes:
 
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False)
-    echo(*text.split("\n"), as_json=True)
+    typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
 def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
@@ -94,7 +113,7 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
             continue
         value = context.params[name]
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [parameter.opts[0], str(getattr(one, "value", one))]
+            words += [parameter.opts[0], str(getattr(one, "value", one))][: 1 if one is True else 2]
     return words
 
 

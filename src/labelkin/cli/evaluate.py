@@ -163,6 +163,7 @@ def command(
         facts = {**training.summary(), "settings": settings}
         heading, next_command = None, _fit_command(context, source, found.best)
         page = {"source": training.source, "schema": training.schema}
+        page["decide_command"] = _fit_command(context, source, found.best, decided=False)
         page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
     if report is not None:
         command_line = shell_line("labelkin", *context.obj)
@@ -174,8 +175,8 @@ def command(
         facts |= found.to_dict() | ({"next": next_command} if next_command else {})
         print_json(facts | ({"report": str(report)} if report else {}))
         return
-    if remark := found.remark_on_empty_rows():
-        notes.print(f"note: {remark}")
+    notes.pending += found.remarks
+    notes.flush()
     all_labels = per_label or (False if quiet else None)
     found.print(heading=heading, per_label=all_labels, meanings=not quiet)
     lines = [f"next: {next_command}"] if next_command else []
@@ -225,43 +226,35 @@ def _evaluate_model(
 ) -> "tuple[Evaluation, dict[str, Any], dict[str, Any]]":
     """Evaluate a fitted model on a data file; return also facts, and what a page shows of it."""
     from labelkin.evaluation import evaluate_model
-    from labelkin.evaluation._fingerprint import count_known_rows
 
     saved = load_saved_model(path, device=device)
     table, X = saved.read(data, reading, notes)
     y = saved.labels.read(table, notes.pending)
-    remarks: list[str] = []
-    if seen := count_known_rows(X, saved.info.details.get("fingerprint")):
-        verb = "is" if seen == 1 else "are"
-        effect = "are too good" if 10 * seen >= len(y) else "may be slightly too good"
-        remarks.append(
-            f"{data}: {seen:,} of {len(y):,} rows {verb} among those the model was trained on, so "
-            f"these figures {effect}; evaluate the model on other rows, or cross-validate: "
-            f"labelkin evaluate {data} …"
-        )
-    notes.pending += remarks
     notes.flush()
-    found = evaluate_model(
-        saved.classifier,
-        X,
-        y,
-        metrics=metrics,
-        label_names=saved.labels.names,
-        title=path.name,
-        predictions=saved.predict(X, decision),
-    )
+    with saved.checked():
+        found = evaluate_model(
+            saved.classifier,
+            X,
+            y,
+            metrics=metrics,
+            label_names=saved.labels.names,
+            title=path.name,
+            predictions=saved.predict(X, decision),
+        )
     card = [
         ("model", path.name),
         ("SHA-256 of the model", saved.info.sha256),
         ("training rows", str(saved.info.details.get("rows", "unknown"))),
-        ("rows also in training", f"{seen:,}"),
+        ("rows also in training", f"{found.n_seen:,}"),
     ]
-    facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": seen}
-    page = {"source": data, "schema": saved.classifier.schema_, "card": card, "notes": remarks}
+    facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": found.n_seen}
+    page = {"source": data, "schema": saved.classifier.schema_, "card": card}
     return found, facts, page
 
 
-def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
+def _fit_command(
+    context: typer.Context, source: Path, best: str, decided: bool = True
+) -> str | None:
     """Return the command that fits the best method as it was evaluated; None for a user's own."""
     from labelkin.methods import METHODS
 
@@ -270,6 +263,7 @@ def _fit_command(context: typer.Context, source: Path, best: str) -> str | None:
     tables = options.TableOptions, options.ReadingOptions
     names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
     names -= {"model", "seconds"}
+    names -= set() if decided else options.names_of(options.DecisionOptions)
     model = [] if best == DEFAULT else ["--model", best]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 

@@ -58,7 +58,6 @@ def command(
     decision = parse_decision(deciding)
     candidates = find_candidates(choice, decision)
     from labelkin.decisions import learn_thresholds
-    from labelkin.evaluation._fingerprint import fingerprint
     from labelkin.persistence import save_model
 
     # Read the table and find what its columns are.
@@ -92,7 +91,6 @@ def command(
     details = {
         **facts,
         "rows": len(training.y),
-        "fingerprint": fingerprint(training.X),
         "decisions": learn_thresholds(model.estimator_, training.y),
     }
     digest = save_model(model, out, details=details)
@@ -123,4 +121,6 @@ def _choose(
     if not notes.quiet:
         found.print(per_label=False)
         echo(f"best:    {found.best}, {found.reason}")
+    notes.pending += found.remarks
+    notes.flush()
     return next(one for one in candidates if one.method.name == found.best)

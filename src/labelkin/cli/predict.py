@@ -128,7 +128,11 @@ def command(
     columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
     if to_stdout:
-        _print(predictions, format)
+        # A table for another program is written as it is; the escapes are those of JSON.
+        piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
+        is_escaped = format == "jsonl" or sys.stdout.isatty()
+        _write(predictions, sys.stdout if is_escaped else piped, format)
+        sys.stdout.flush()
         return
     with open_for_writing(out) as file:
         if format == "parquet":
@@ -209,17 +213,6 @@ def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
         table.to_json(stream, orient="records", lines=True, force_ascii=False)
     else:
         table.to_csv(stream, index=False, lineterminator="\n")
-
-
-def _print(table: "pd.DataFrame", format: str) -> None:
-    """Write to stdout; a table for a program is left as it is, one for a terminal is not."""
-    if format == "csv" and not sys.stdout.isatty():
-        _write(table, sys.stdout, format)
-        sys.stdout.flush()
-        return
-    text = io.StringIO()
-    _write(table, text, format)
-    echo(*text.getvalue().removesuffix("\n").split("\n"), as_json=format == "jsonl")
 
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:

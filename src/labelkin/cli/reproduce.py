@@ -240,8 +240,8 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     if failures:
         console.print("* without the folds that failed")
     for row in failures[:5]:
-        line = f"failed: {Cell.of(row)}: {row['error']}"
-        console.print(printable(line), style="red", markup=False, soft_wrap=True)
+        line = printable(f"failed: {Cell.of(row)}: {row['error']}")
+        console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")

@@ -98,7 +98,7 @@ def command(
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
             if not quiet:
-                echo("stopped", err=True)
+                typer.echo("stopped", err=True)
 
 
 def make_service(saved: SavedModel, decision: Decision | None) -> "Service":

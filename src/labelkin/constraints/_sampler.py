@@ -4,6 +4,9 @@ Two samples are a *must-link* when the similarity of their label sets is at leas
 Θ, else a *cannot-link* (Eq. 1–2). Only the label sets matter, and samples share them, so all
 work is on the distinct label sets: their similarities are a small table, from which pairs of
 either kind are drawn exactly, however rare the kind is.
+
+Where labels are unknown, the similarity of two samples is that of the labels known in both. Two
+samples without such a label are of neither kind.
 """
 
 from functools import cached_property, partial
@@ -14,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from labelkin._utils.labels import check_labels
+from labelkin._utils.labels import check_labels, split_unknown
 from labelkin.base import Array, check_weight
 from labelkin.rows import DaskBlocks, is_dask, to_device_of, to_numpy
 
@@ -34,25 +37,37 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
     Parameters
     ----------
     Y_left, Y_right : {array-like, sparse matrix} of shape (n_pairs, n_labels)
-        0 and 1.
+        0 and 1; NaN where a label is unknown. Only labels known in both sets count.
 
     Returns
     -------
     ndarray of shape (n_pairs,)
-        2 |A ∩ B| / (|A| + |B|), from 0 (disjoint) to 1 (equal; two empty sets are equal).
+        2 |A ∩ B| / (|A| + |B|), from 0 (disjoint) to 1 (equal; two empty sets are equal). NaN
+        where no label is known in both.
 
     Examples
     --------
     >>> label_similarity([[1, 1, 0], [0, 0, 0]], [[0, 1, 1], [0, 0, 0]])
     array([0.5, 1. ])
     """
-    left, right = label_rows(Y_left), label_rows(Y_right)
+    left, known_left = split_unknown(to_numpy(Y_left), "Y_left")
+    right, known_right = split_unknown(to_numpy(Y_right), "Y_right")
     if left.shape != right.shape:
         raise ValueError(
             f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
         )
+    left, right = label_rows(left), label_rows(right)
+    masks = [known for known in (known_left, known_right) if known is not None]
+    if masks:
+        both = np.logical_and.reduce(masks)
+        left, right = (sparse.csr_array(part.multiply(both)) for part in (left, right))
+        left.eliminate_zeros()
+        right.eliminate_zeros()
     sizes = np.diff(left.indptr) + np.diff(right.indptr)
-    return to_device_of(dice(shared_labels(left, right), sizes), Y_left)
+    similarity = dice(shared_labels(left, right), sizes)
+    if masks:
+        similarity[~both.any(axis=1)] = np.nan
+    return to_device_of(similarity, Y_left)
 
 
 def draw_constraints(
@@ -68,7 +83,7 @@ def draw_constraints(
     Parameters
     ----------
     Y : {array-like, sparse matrix} of shape (n_samples, n_labels)
-        Label sets, 0 and 1.
+        Label sets, 0 and 1; NaN where a label is unknown.
     threshold, n_must_link, n_cannot_link, sample_weight, random_state
         As in `ConstraintSampler.draw`.
 
@@ -95,12 +110,19 @@ class LabelSets:
         """Number of labels of each distinct set."""
 
     @classmethod
-    def from_matrix(cls, Y: Any) -> "LabelSets":
-        """Find the distinct rows of an (n, q) matrix of 0 and 1, of a Dask array block by block."""
+    def from_matrix(cls, Y: Any, known: Array | None = None) -> "LabelSets":
+        """Find the distinct rows of an (n, q) matrix of 0 and 1, of a Dask array block by block.
+
+        Which labels are known says `known`, or NaN in a matrix that is not on Dask.
+        """
         if isinstance(Y, LabelSets):
             return Y
         if not is_dask(Y):
-            return cls(*distinct_rows(label_rows(Y)))
+            labels, found = split_unknown(to_numpy(Y), "y")
+            known = found if known is None else known
+            if known is not None:
+                return PartialLabelSets.from_labels(labels, known)
+            return cls(*distinct_rows(label_rows(labels)))
         blocks = DaskBlocks(Y.rechunk({1: -1}).to_delayed().ravel()).collect(_distinct_in_block)
         distinct, of_set = distinct_rows(sparse.vstack([sets for sets, _ in blocks], format="csr"))
         first = np.cumsum([0] + [sets.shape[0] for sets, _ in blocks])
@@ -116,10 +138,18 @@ class LabelSets:
         shared = (self.distinct @ self.distinct.T).toarray()
         return dice(shared, np.add.outer(self.sizes, self.sizes))
 
-    def are_must_links(self, left: Array, right: Array, threshold: float) -> Array:
-        """Return which pairs of distinct sets have a similarity of at least the threshold."""
+    def similarities(self, left: Array, right: Array) -> Array:
+        """Return the similarities of pairs of distinct sets."""
         shared = shared_labels(self.distinct[left], self.distinct[right])
-        return dice(shared, self.sizes[left] + self.sizes[right]) >= threshold
+        return dice(shared, self.sizes[left] + self.sizes[right])
+
+    def first(self, n_sets: int) -> "LabelSets":
+        """Return the first of the distinct sets."""
+        return LabelSets(self.distinct[:n_sets], self.set_of_sample)
+
+    def in_pairs(self, weights: Array) -> Array:
+        """Return the weights of samples, 0 where a sample can be in no pair."""
+        return weights
 
     def matrix(self, rows: Any = slice(None)) -> Array:
         """Return the labels of some rows, or of all, as a matrix."""
@@ -142,6 +172,65 @@ class LabelSets:
         cannot_link[row[similar], column[similar]] = False
         row, column = np.nonzero(cannot_link)
         return row, column
+
+
+class PartialLabelSets(LabelSets):
+    """Label sets that are known in part; sets with other known labels are others, too.
+
+    `known`, (n_sets, q), are the known labels of the distinct sets.
+    """
+
+    def __init__(self, distinct: sparse.csr_array, set_of_sample: Array, known: Array) -> None:
+        super().__init__(distinct, set_of_sample)
+        self.known = known
+        # Products of these are exact, and many times faster than those of sparse matrices.
+        self._labels = distinct.toarray().astype(np.float32)
+        self._mask = known.astype(np.float32)
+
+    @classmethod
+    def from_labels(cls, Y: Any, known: Array) -> "PartialLabelSets":
+        """Find the distinct rows of labels, which are 0 where unknown."""
+        q = known.shape[1]
+        both = sparse.hstack([label_rows(Y), sparse.csr_array(known, dtype=np.int64)], format="csr")
+        both.sort_indices()
+        rows, which = distinct_rows(sparse.csr_array(both))
+        return cls(sparse.csr_array(rows[:, :q]), which, rows[:, q:].toarray().astype(bool))
+
+    @cached_property
+    def similarity_table(self) -> Array:
+        everything = np.arange(self.n_sets)
+        return self._table(everything, everything)
+
+    def similarities(self, left: Array, right: Array) -> Array:
+        both = self.known[left] & self.known[right]
+        one, other = self._labels[left] * both, self._labels[right] * both
+        similar = dice((one * other).sum(axis=1), (one + other).sum(axis=1))
+        similar[~both.any(axis=1)] = np.nan
+        return similar
+
+    def first(self, n_sets: int) -> LabelSets:
+        part = self.distinct[:n_sets], self.set_of_sample, self.known[:n_sets]
+        return PartialLabelSets(*part)
+
+    def in_pairs(self, weights: Array) -> Array:
+        return np.where(self.known.any(axis=1)[self.set_of_sample], weights, 0.0)
+
+    def find_pairs(
+        self, left: Array, right: Array, must_link: bool, threshold: float
+    ) -> tuple[Array, Array]:
+        similar = self._table(left, right)
+        wanted = similar >= threshold if must_link else similar < threshold
+        row, column = np.nonzero(wanted & (left[:, None] != right))
+        return row, column
+
+    def _table(self, left: Array, right: Array) -> Array:
+        """Return the similarities of all pairs between two lists; NaN: no label is in both."""
+        A, B, known_a, known_b = (
+            part[sets] for part in (self._labels, self._mask) for sets in (left, right)
+        )
+        similar = dice((A @ B.T).astype(np.float64), A @ known_b.T + known_a @ B.T)
+        similar[known_a @ known_b.T == 0] = np.nan
+        return similar
 
 
 def labels_of_sets(sets: Array, distinct: sparse.csr_array) -> Array:
@@ -262,10 +351,13 @@ def no_pairs() -> Array:
 
 
 class ConstraintSampler:
-    """Draws must-link and cannot-link pairs from given label sets: a matrix, or `LabelSets`."""
+    """Draws must-link and cannot-link pairs from given label sets: a matrix, or `LabelSets`.
 
-    def __init__(self, Y: Any) -> None:
-        self.label_sets = LabelSets.from_matrix(Y)
+    `known` is the mask of known labels, where some are not.
+    """
+
+    def __init__(self, Y: Any, known: Array | None = None) -> None:
+        self.label_sets = LabelSets.from_matrix(Y, known)
         self.n_samples = self.label_sets.shape[0]
         # The samples ordered by their label sets, and where each set begins.
         of_sample = self.label_sets.set_of_sample
@@ -310,16 +402,17 @@ class ConstraintSampler:
         rng = check_random_state(random_state)
         weights = check_weight(sample_weight, self.n_samples)
         weights = np.ones(self.n_samples) if weights is None else weights / weights.max()
-        if self.n_samples < 2:
+        weights = self.label_sets.in_pairs(weights)
+        if self.n_samples < 2 or not weights.any():
             return no_pairs(), no_pairs()
         n_must_link = self.n_samples if n_must_link is None else n_must_link
         n_cannot_link = self.n_samples if n_cannot_link is None else n_cannot_link
         groups = WeightedGroups(weights, self._order, self._starts)
         if self.label_sets.n_sets <= _TABLE_SETS:
-            is_must_link = self.label_sets.similarity_table >= threshold
+            similar = self.label_sets.similarity_table
             return (
-                self._draw_from_table(is_must_link, n_must_link, groups, rng),
-                self._draw_from_table(~is_must_link, n_cannot_link, groups, rng),
+                self._draw_from_table(similar >= threshold, n_must_link, groups, rng),
+                self._draw_from_table(similar < threshold, n_cannot_link, groups, rng),
             )
         must_link, cannot_link = self._draw_by_rejection(
             threshold, n_must_link, n_cannot_link, weights, rng
@@ -353,10 +446,11 @@ class ConstraintSampler:
             missing = np.array([n_must_link - len(must_link), n_cannot_link - len(cannot_link)])
             pairs = all_samples.draw_pairs(zeros, zeros, rng)
             left, right = self.label_sets.set_of_sample[pairs].T
-            similar = self.label_sets.are_must_links(left, right, threshold)
+            similarity = self.label_sets.similarities(left, right)
+            similar, different = similarity >= threshold, similarity < threshold
             must_link = np.concatenate([must_link, pairs[similar][: missing[0]]])
-            cannot_link = np.concatenate([cannot_link, pairs[~similar][: missing[1]]])
-            found = np.array([similar.sum(), (~similar).sum()])
+            cannot_link = np.concatenate([cannot_link, pairs[different][: missing[1]]])
+            found = np.array([similar.sum(), different.sum()])
             # A kind that is too rare for this does not prolong the draw of the other.
             if not ((missing > found) & (missing <= found * rounds_left)).any():
                 break
@@ -381,7 +475,9 @@ class ConstraintSampler:
             return no_pairs()
         parts, n_compared, n_found = [no_pairs()], 0, 0
         cumulated, set_of_sample = np.cumsum(weights), self.label_sets.set_of_sample
-        between_sets = threshold < 1 if must_link else threshold > 0
+        # Sets that are known in different parts can be similar as equal ones are.
+        partial = isinstance(self.label_sets, PartialLabelSets)
+        between_sets = threshold < 1 or partial if must_link else threshold > 0
         while between_sets and n_found < size and n_compared < _MOST_COMPARED:
             left, right = draw_by_mass(cumulated, rng.random_sample((2, _BLOCK)))
             row, column = self.label_sets.find_pairs(
@@ -424,8 +520,8 @@ class BagSampler(ConstraintSampler):
     Labels outside the bag cannot change a pair.
     """
 
-    def __init__(self, Y: Array, rows: Array) -> None:
-        super().__init__(Y[rows])
+    def __init__(self, Y: Array, rows: Array, known: Array | None = None) -> None:
+        super().__init__(Y[rows], None if known is None else known[rows])
         self.rows = rows
 
     def draw(

@@ -8,6 +8,7 @@ from labelkin.decisions._label_decision import (
     label_sets,
     learn_thresholds,
 )
+from labelkin.decisions._risk import parse_guarantee
 
 __all__ = [
     "DECISIONS",
@@ -16,4 +17,5 @@ __all__ = [
     "expected_f1_sets",
     "label_sets",
     "learn_thresholds",
+    "parse_guarantee",
 ]

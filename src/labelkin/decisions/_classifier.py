@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -21,7 +22,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import fits_unknown, label_names
 from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
@@ -48,6 +49,8 @@ class DecisionClassifier(MultiLabelClassifier):
     The scores of the wrapped classifier do not change; only ``predict`` does. Cuts are learned on
     out-of-sample scores of the training rows:
 
+    - of a fitted classifier in scikit-learn's ``FrozenEstimator``: its scores of the rows in
+      ``fit``, which it must not have seen; else
     - those that the classifier itself offers: ``fit_loo_proba(X, y)`` (with ``strict=True``,
       where it has that), or ``oob_proba_``, ``oof_proba_`` or ``loo_proba_`` after ``fit``; else
     - out-of-fold scores, at the cost of `cv` more fits.
@@ -60,8 +63,9 @@ class DecisionClassifier(MultiLabelClassifier):
         ``MLkNNClassifier()``.
     decision : str, default="auto"
         "fixed", "cardinality", "expected_f1" or the metric to optimise: "f1", "jaccard",
-        "subset_accuracy", "hamming_loss", "micro_f1", "macro_f1", "weighted_f1". See
-        `LabelDecision`.
+        "subset_accuracy", "hamming_loss", "micro_f1", "macro_f1", "weighted_f1"; or a level that
+        new rows are to reach: "recall:0.9", "precision:0.9", or "macro_recall:0.9" and
+        "macro_precision:0.9" for each label. See `LabelDecision` for what is guaranteed.
     cv : int or splitter, default=5
         Folds for the out-of-fold scores; an int: stratified by the labels.
     at_least_one, shrinkage
@@ -86,7 +90,7 @@ class DecisionClassifier(MultiLabelClassifier):
     training_scores_ : ndarray of shape (n_samples, n_labels)
         Out-of-sample scores of the training rows, for another `LabelDecision` or for
         calibration. NaN where there are none.
-    scores_from_ : {"fit_loo_proba", "oob_proba_", "oof_proba_", "loo_proba_", "cv", None}
+    scores_from_ : {"frozen", "fit_loo_proba", "oob_proba_", "oof_proba_", "loo_proba_", "cv", None}
         Source of `training_scores_`. None: none were needed, or there was a single row.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
@@ -159,7 +163,7 @@ class DecisionClassifier(MultiLabelClassifier):
         X : array-like, sparse matrix, DataFrame or list, of n_samples rows
             Training samples, in any form the estimator takes.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown, if the estimator takes it.
         **params : dict
             Passed to the estimator's ``fit``, such as ``sample_weight``; with metadata routing,
             what the estimator requests. All rows count alike for the cuts.
@@ -171,12 +175,14 @@ class DecisionClassifier(MultiLabelClassifier):
         check_decision(self.decision)
         params = self._route(params)
         # The samples are validated by the estimator.
-        _, y = self._validate_fit(np.zeros((_num_samples(X), 1)), y)
+        _, y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
         del self.n_features_in_  # of the placeholder
         by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
         target = y.astype(np.int64)  # some estimators write −1 into a copy
+        if known is not None:
+            target = y = np.where(known, y, np.nan)
         if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
             target = target.ravel()
         self.estimator_ = clone(base)
@@ -220,6 +226,10 @@ class DecisionClassifier(MultiLabelClassifier):
         return found
 
     @property
+    def _fits_unknown(self) -> bool:  # type: ignore[override]
+        return fits_unknown(self._estimator)
+
+    @property
     def _estimator(self) -> Any:
         return MLkNNClassifier() if self.estimator is None else self.estimator
 
@@ -252,6 +262,12 @@ class DecisionClassifier(MultiLabelClassifier):
         estimator, scores = self.estimator_, None
         self.scores_from_ = None
         needed = needs_scores(self.decision)
+        if isinstance(estimator, FrozenEstimator):
+            # What it knows of its own training rows says nothing about these.
+            self.scores_from_ = "frozen"
+            estimator.fit(X, target)
+            scores = estimator_scores(estimator, X, shape[1])
+            return self._checked_scores(estimator, scores, shape)
         known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
         if needed and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
             self.scores_from_ = "fit_loo_proba"
@@ -262,6 +278,10 @@ class DecisionClassifier(MultiLabelClassifier):
             estimator.fit(X, target, **_check_method_params(X, params))
             if needed:
                 self.scores_from_, scores = out_of_sample_scores(estimator)
+        return self._checked_scores(estimator, scores, shape)
+
+    def _checked_scores(self, estimator: Any, scores: Any, shape: tuple[int, ...]) -> Array | None:
+        """Return scores, one row per training row; take over what the estimator knows of X."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
@@ -269,6 +289,10 @@ class DecisionClassifier(MultiLabelClassifier):
                 delattr(self, name)
         if scores is None:
             return None
+        if len(scores) < shape[0]:  # Kin scores some of very many rows
+            some = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+            scores = np.full((shape[0], some.shape[1]), np.nan)
+            scores[estimator.oob_indices_] = some
         # One column per class after a one-dimensional target; the last is the label.
         return np.asarray(scores, dtype=np.float64).reshape(shape[0], -1)[:, -shape[1] :]
 

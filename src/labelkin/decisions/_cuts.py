@@ -47,7 +47,8 @@ def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Arr
 
     ``value(predicted, shared, true, q)`` is the value of a row. The second result, of n q + 1
     entries, is the sum of the row values with the first j scores predicted. It is meaningful at j
-    where a cut is possible: where the score before j differs from the one at j.
+    where a cut is possible: where the score before j differs from the one at j. Scores of −∞ are
+    left out: no cut predicts them.
     """
     n, q = Y.shape
     order = np.argsort(-scores, axis=1, kind="stable")
@@ -57,6 +58,7 @@ def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Arr
     flat = np.take_along_axis(scores, order, axis=1).ravel()
     # Stable: equal scores of a row keep their order.
     decreasing = np.argsort(-flat, kind="stable")
+    decreasing = decreasing[: np.count_nonzero(flat > -np.inf)]
     changes = np.diff(steps, axis=1).ravel()[decreasing]
     return flat[decreasing], steps[:, 0].sum() + np.concatenate([[0.0], np.cumsum(changes)])
 

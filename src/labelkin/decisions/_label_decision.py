@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.labels import as_matrix
-from labelkin.base import Array, label_matrix
+from labelkin._utils.labels import as_matrix, split_unknown
+from labelkin.base import Array
 from labelkin.decisions._cuts import (
     RowValue,
     agreement,
@@ -27,7 +27,9 @@ from labelkin.decisions._cuts import (
     subset,
     values_at_cuts,
 )
+from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
+from labelkin.rows import as_dense, to_numpy
 
 # Metrics with one threshold for all labels, and with one for each label.
 _SHARED: dict[str, RowValue] = {
@@ -44,15 +46,15 @@ _BY_LABEL: dict[str, RowValue] = {
 _TARGETS = (*_SHARED, *_BY_LABEL)
 
 DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", "expected_f1", *_TARGETS)
-"""Values of ``decision=``."""
+"""Values of ``decision=``; besides, "recall:0.9" and its like guarantee a level."""
 
 # Between F1, which favours large sets, and subset accuracy, which favours small ones.
 _AUTO = "jaccard"
 
 
 def check_decision(decision: Any) -> None:
-    """Raise a ValueError that names the alternatives if `decision` is not one of `DECISIONS`."""
-    if decision in DECISIONS:
+    """Raise a ValueError that names the alternatives if `decision` is not a decision."""
+    if decision in DECISIONS or parse_guarantee(decision):
         return
     metric = METRICS.get(decision) if isinstance(decision, str) else None
     if metric is None:
@@ -61,7 +63,12 @@ def check_decision(decision: Any) -> None:
         why = "is a metric of rankings, which no threshold changes"
     else:
         why = "alone is best with every label predicted, or hardly any"
-    raise ValueError(f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}.")
+    name = str(decision).partition(":")[0]
+    example = f"{name if name in GUARANTEES else 'recall'}:0.9"
+    raise ValueError(
+        f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}, or a level such as "
+        f"{example}."
+    )
 
 
 def needs_scores(decision: str) -> bool:
@@ -87,10 +94,18 @@ class LabelDecision(BaseEstimator):
           calibrated probabilities, and learns nothing from the labels.
         - "auto": "jaccard". It lies between F1, which favours large sets, and subset accuracy,
           which favours small ones.
+        - "recall:0.9", with any level: the largest threshold for all labels with which new rows
+          have an expected recall of at least 0.9. "macro_recall:0.9": the largest threshold of
+          each label with which a new row that has the label gets it with a probability of at
+          least 0.9.
+        - "precision:0.9": the smallest threshold for all labels with which new rows have an
+          expected precision of at least 0.9. "macro_precision:0.9": the smallest threshold of
+          each label with which the label is right in at least 0.9 of the new rows that get it.
+          Both with a certainty of 90 %. See Notes for all four.
     at_least_one : bool or "auto", default="auto"
         Whether a row without a label above its threshold gets the label of its top score.
         "auto": if that improves the metric on the training scores; never for "fixed",
-        "cardinality" and "expected_f1".
+        "cardinality", "expected_f1" and guaranteed levels.
     shrinkage : float, default=20
         The threshold of a single label is the mean of its own best threshold, weighted by the
         number of rows with the label (or without it, where those are fewer), and of the best
@@ -111,10 +126,42 @@ class LabelDecision(BaseEstimator):
 
     Notes
     -----
-    Rows whose scores are not finite, such as rows that were in every bag, are left out.
+    Rows whose scores are not finite, such as rows that were in every bag, are left out. Thresholds
+    are the best ones for the known labels, as :mod:`labelkin.metrics` counts them.
+
+    **What "recall:0.9" guarantees.** Suppose that the n rows of ``fit`` that have a label, and a
+    new row that has one, are exchangeable, and that the scores of all of them come from one model
+    that saw none of them. Then the share of the new row's labels that are predicted is at least
+    0.9 on average, over draws of the n rows and of the new one (conformal risk control;
+    Angelopoulos et al. 2024). It is too high by about 1 / n at most when scores do not tie: no more
+    labels are predicted than needed. Rows without labels have no recall and do not count.
+
+    **What "precision:0.9" guarantees.** Under the same assumption, with independent rows, in at
+    least 90 % of draws of the rows of ``fit``, the share of right labels among the predicted ones
+    is at least 0.9 on average over new rows for which anything is predicted (Learn-Then-Test;
+    Angelopoulos et al. 2025). Precision is not monotone in the threshold, so that a guarantee on
+    average over the draws, as for recall, is not to be had.
+
+    **What cross-fitting costs.** With scores of held-out rows by the model that will predict, both
+    hold exactly. Leave-one-out, out-of-bag and out-of-fold scores come from models of fewer rows
+    than the one that predicts, and these models differ from each other. No rows are held out, but
+    the guarantee then holds as far as the scores of the final model are distributed like these.
+    In general the final model is slightly better, so that levels are exceeded. They can be missed
+    where folds share what new rows will not share with any, such as copies or rows of one person.
+
+    Too few rows: "recall:0.9" needs 9 rows that have a label, in general 1 / (1 − level) − 1, and
+    "precision:0.9" a threshold of that precision which some 65 rows or more exceed without error. A
+    ValueError says so. With "macro_…" a warning counts the labels that cannot reach the level:
+    those are predicted from the lowest score of a row that has them (a recall of n / (n + 1)), or
+    never.
 
     References
     ----------
+    A. Angelopoulos, S. Bates, A. Fisch, L. Lei, T. Schuster. Conformal risk control. ICLR 2024.
+
+    A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei. Learn then test: calibrating predictive
+    algorithms to achieve risk control. Annals of Applied Statistics, 2025.
+
     N. Ye, K. Chai, W. Lee, H. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
 
     Examples
@@ -162,14 +209,15 @@ class LabelDecision(BaseEstimator):
         scores : array-like of shape (n_samples, n_labels)
             Out-of-sample scores of the training rows: leave-one-out, out-of-bag or out-of-fold.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown. Only known labels count.
 
         Returns
         -------
         self
         """
         check_decision(self.decision)
-        Y = label_matrix(y)
+        labels, known = split_unknown(to_numpy(y), "y")
+        Y = as_dense(labels)
         scores = np.asarray(as_matrix(scores, "scores"), dtype=np.float64)
         if Y.shape != scores.shape:
             raise ValueError(
@@ -178,17 +226,27 @@ class LabelDecision(BaseEstimator):
         metric = _AUTO if self.decision == "auto" else self.decision
         self.metric_ = metric if metric in _TARGETS else None
         finite = np.isfinite(scores).all(axis=1)
-        if self.metric_ is None or not finite.any():
-            self._fit_without_metric(scores[finite], Y[finite])
+        cells = None if known is None else known[finite]
+        if guarantee := parse_guarantee(self.decision):
+            # Labels that are constant in training are not set apart: they are part of new rows.
+            self.at_least_one_ = self.at_least_one is True
+            scores = _top_first(scores) if self.at_least_one_ else scores
+            target = Y if known is None else np.where(known, Y, np.nan)
+            self.thresholds_ = guaranteed_thresholds(*guarantee, scores[finite], target[finite])
+            return self
+        if self.metric_ is None or not (finite if cells is None else cells).any():
+            self._fit_without_metric(scores[finite], Y[finite], cells)
         else:
-            self._fit_metric(scores[finite], Y[finite], METRICS[self.metric_])
+            self._fit_metric(scores[finite], Y[finite], cells, METRICS[self.metric_])
         if needs_scores(self.decision):
-            # A label that is constant in training stays as it is.
+            # A label that is constant in training stays as it is; one of no known row is never
+            # predicted.
+            always = Y.all(axis=0) if known is None else (known <= Y).all(axis=0)
+            self.thresholds_[always] = -np.inf
             self.thresholds_[~Y.any(axis=0)] = np.inf
-            self.thresholds_[Y.all(axis=0)] = -np.inf
         return self
 
-    def _fit_without_metric(self, scores: Array, Y: Array) -> None:
+    def _fit_without_metric(self, scores: Array, Y: Array, known: Array | None) -> None:
         """Set the thresholds of "fixed", "cardinality" and "expected_f1"."""
         self.at_least_one_ = self.at_least_one is True
         cut: Any = np.asarray(self.cut, dtype=np.float64)
@@ -199,25 +257,31 @@ class LabelDecision(BaseEstimator):
             )
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
-            ordered = np.sort(scores, axis=None)[::-1]
-            cut = best_cut(ordered, -np.abs(np.arange(Y.size + 1) - int(Y.sum())), float(cut))
+            ordered = np.sort(scores if known is None else scores[known], axis=None)[::-1]
+            cut = best_cut(ordered, -np.abs(np.arange(ordered.size + 1) - Y.sum()), float(cut))
         self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
 
-    def _fit_metric(self, scores: Array, Y: Array, metric: Any) -> None:
+    def _fit_metric(self, scores: Array, Y: Array, known: Array | None, metric: Any) -> None:
         """Learn thresholds with and without filling empty sets, and keep the better ones."""
+        target = Y if known is None else np.where(known, Y, np.nan)
         choices = [False, True] if self.at_least_one == "auto" else [bool(self.at_least_one)]
         best = -np.inf
         for at_least_one in choices:
-            thresholds = self._thresholds(scores, Y, at_least_one)
-            value = metric.sign * metric(Y, label_sets(scores, thresholds, at_least_one))
+            thresholds = self._thresholds(scores, Y, known, at_least_one)
+            value = metric.sign * metric(target, label_sets(scores, thresholds, at_least_one))
             if value > best:
                 best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
 
-    def _thresholds(self, scores: Array, Y: Array, at_least_one: bool) -> Array:
+    def _thresholds(
+        self, scores: Array, Y: Array, known: Array | None, at_least_one: bool
+    ) -> Array:
         """Return the best thresholds on these rows, those of single labels shrunk."""
         q, cut = Y.shape[1], float(self.cut)
+        if at_least_one and self.metric_ in _SHARED:
+            scores = _top_first(scores)
+        if known is not None:
+            scores = np.where(known, scores, -np.inf)  # no cut predicts them
         if self.metric_ in _SHARED:
-            scores = _top_first(scores) if at_least_one else scores
             if self.metric_ == "micro_f1":  # all labels of all rows as one row
                 Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
             return np.full(q, best_cut(*values_at_cuts(Y, scores, _SHARED[self.metric_]), cut))
@@ -227,7 +291,8 @@ class LabelDecision(BaseEstimator):
             best_cut(*values_at_cuts(y[None], s[None], value), shared)
             for y, s in zip(Y.T, scores.T, strict=True)
         ]
-        rows = np.minimum(Y.sum(axis=0), len(Y) - Y.sum(axis=0))
+        n_known = len(Y) if known is None else known.sum(axis=0)
+        rows = np.minimum(Y.sum(axis=0), n_known - Y.sum(axis=0))
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 
@@ -315,9 +380,15 @@ def learn_thresholds(classifier: Any, y: Any) -> dict[str, dict[str, Any]]:
     if scores is None or scores.shape != np.shape(y):
         return {}
     found = {}
-    for name in filter(needs_scores, DECISIONS):
-        decision = LabelDecision(name).fit(scores, y)
+    for name in (*filter(needs_scores, DECISIONS), "recall:0.9", "precision:0.9"):
+        try:
+            decision = LabelDecision(name).fit(scores, y)
+        except ValueError:
+            if parse_guarantee(name):  # not to be reached with these rows
+                continue
+            raise
         # A label that is never or always predicted has an infinite threshold, which JSON lacks.
-        cuts = np.clip(decision.thresholds_, -1, 2).round(6).tolist()
+        cuts = np.clip(decision.thresholds_, -1, 2)
+        cuts = (cuts if parse_guarantee(name) else cuts.round(6)).tolist()
         found[name] = {"thresholds": cuts, "at_least_one": bool(decision.at_least_one_)}
     return found

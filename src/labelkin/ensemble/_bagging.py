@@ -70,7 +70,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown, if the base takes it.
         sample_weight : array-like of shape (n_samples,), optional
             Samples are drawn into pairs in proportion to it, and one of weight 0 is in no
             pair. The base classifiers learn from all samples alike.
@@ -79,9 +79,9 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         -------
         self
         """
-        X, y = self._validate_fit(X, y)
+        X, y, known = self._validate_known(X, y)
         at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
-        data, seeds, report = self._prepare(X, y, sample_weight, at_once)
+        data, seeds, report = self._prepare(X, y, known, sample_weight, at_once)
         numbers = count(1)
         rows = as_rows(X)
         members = map_threads(

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
+from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
@@ -28,7 +29,7 @@ from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
 from labelkin.projection._pairwise import training_rows, warn_if_missing
-from labelkin.rows import is_dask, is_device_array, to_device_of, to_numpy
+from labelkin.rows import Labels, is_dask, is_device_array, to_device_of, to_numpy
 
 AUTO_BAG = 0.6
 """The bag of the trials of Θ where the ensemble itself has none."""
@@ -46,6 +47,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     calibration_: SlopeCalibration | None
     sample_weights_: Array
     _fitted_array = "sample_weights_"
+    _fits_unknown_blocks = False
     # Called with the number and the training error of each member when it is trained. Set it
     # on an instance to follow a long fit; it is no parameter, and a clone does not have it.
     _callback: Callable[[int, float], None] | None = None
@@ -107,7 +109,12 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         self.feature_draw = feature_draw
 
     def _prepare(
-        self, X: Matrix, y: Any, sample_weight: ArrayLike | None, at_once: int = 1
+        self,
+        X: Matrix,
+        y: Any,
+        known: Array | None,
+        sample_weight: ArrayLike | None,
+        at_once: int = 1,
     ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
         """Check the parameters, prepare the data, and choose Θ if it is "auto".
 
@@ -117,11 +124,12 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         base = self._check_parameters(X)
         rng = check_random_state(self.random_state)
         seeds = rng.randint(MAX_SEED, size=self.n_estimators)
-        sampler = ConstraintSampler(y)
+        sampler = ConstraintSampler(y, known)
         data = TrainingSet(
             X=X,
             rows=training_rows(X),
             Y=sampler.label_sets if is_dask(X) else y,
+            known=known,
             sampler=sampler,
             base=base,
             sample_weight=check_weight(sample_weight, y.shape[0]),
@@ -154,7 +162,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         def score(trial: tuple[float, int]) -> float:
             member = train_member(data.with_parameters(threshold=trial[0], bag=bag), trial[1])
             predicted = member.labels if metric.needs == "label" else member.proba
-            return metric.sign * metric(data.Y[member.outside], predicted)
+            return metric.sign * metric(data.target(member.outside), predicted)
 
         self.threshold_, tried, scores = choose_threshold(
             data.sampler.label_sets,
@@ -176,7 +184,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         vote_weights = np.ones(len(members))
         if self.bag is not None:
             if self.vote_weights == "oob":
-                vote_weights = precision_weights(members, data.Y)
+                vote_weights = precision_weights(members, data.target())
             self._set_out_of_bag(data, members, vote_weights)
         thresholds = np.array([p.threshold for p in self.projections_])
         errors = np.array([member.error for member in members])
@@ -206,10 +214,13 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         with np.errstate(invalid="ignore"):
             proba, votes = proba / total, votes / total
         scores = vote(proba, votes, self.voting) if metric.needs == "label" else proba
-        self.oob_score_ = metric(Y[predicted], scores[predicted]) if predicted.any() else np.nan
+        judged = predicted if data.known is None else predicted & data.known.any(axis=1)
+        target = data.target(judged)
+        self.oob_score_ = metric(target, scores[judged]) if judged.any() else np.nan
         self.oob_proba_ = to_device_of(self._as_proba(proba), data.X)
         if self.calibrate and predicted.any():
-            self.calibration_ = SlopeCalibration().fit(proba[predicted], Y[predicted])
+            labels = Labels(Y, known=data.known).take(predicted)
+            self.calibration_ = SlopeCalibration().fit(proba[predicted], labels)
 
     def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield (probabilities, labels) of each member in turn, on the host."""
@@ -322,6 +333,10 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
         return known and self.bag is None and self.threshold != "auto"
 
     @property
+    def _fits_unknown(self) -> bool:  # type: ignore[override]
+        return self.estimator is None or fits_unknown(self.estimator)
+
+    @property
     def _fits_blocks(self) -> bool:  # type: ignore[override]
         known = self.estimator is None or type(self.estimator) is MLkNNClassifier
         return known and self.bag is self.max_features is None and self.threshold != "auto"
@@ -370,7 +385,11 @@ def vote(proba: Array, votes: Array, voting: str) -> Array:
 
 def precision_weights(members: list[Member], Y: Array) -> Array:
     """Weigh each member by one over its mean squared error outside its bag; the mean is 1."""
-    # Half an error more: a member without an error in few samples has a finite weight.
-    errors = [(np.sum((m.proba - Y[m.outside]) ** 2) + 0.5) / (m.proba.size + 1) for m in members]
+    errors = []
+    for member in members:
+        error = (member.proba - Y[member.outside]) ** 2
+        n_known = error.size - np.count_nonzero(np.isnan(error))
+        # Half an error more: a member without an error in few samples has a finite weight.
+        errors.append((np.nansum(error) + 0.5) / (n_known + 1))
     weights = 1 / np.array(errors)
     return weights / weights.mean()

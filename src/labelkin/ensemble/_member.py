@@ -29,7 +29,9 @@ class TrainingSet:
     rows: TrainingRows
     """What projections are learned from."""
     Y: Any
-    """Labels on the host, an array or a CSR array; of rows on Dask, `LabelSets`."""
+    """Labels on the host, dense or CSR, 0 where unknown; of rows on Dask, `LabelSets`."""
+    known: Array | None
+    """Which labels are known; None: all."""
     sampler: ConstraintSampler
     base: Any
     """The base classifier, not fitted."""
@@ -41,6 +43,23 @@ class TrainingSet:
     def with_parameters(self, **parameters: Any) -> "TrainingSet":
         """Return the same data for members with other parameters."""
         return replace(self, parameters={**self.parameters, **parameters})
+
+    def target(self, rows: Any = slice(None)) -> Any:
+        """Return the labels of some samples, NaN where they are unknown."""
+        if self.known is None:
+            return self.Y[rows]
+        return np.where(self.known[rows], self.Y[rows], np.nan)
+
+    def differs(self, labels: Array, rows: Any = slice(None)) -> Array:
+        """Return which of some samples have known labels that differ from those predicted."""
+        wrong = labels != self.Y[rows]
+        return (wrong if self.known is None else wrong & self.known[rows]).any(axis=1)
+
+    def error(self, wrong: Array, rows: Any = slice(None)) -> float:
+        """Return the share of misclassified samples among those with a known label."""
+        if self.known is None:
+            return wrong[rows].sum() / max(1, len(wrong[rows]))
+        return wrong[rows].sum() / max(1, np.count_nonzero(self.known[rows].any(axis=1)))
 
 
 class Member:
@@ -74,7 +93,7 @@ class Member:
         self._sampler = data.sampler
         if options["bag"] is not None:
             self._bag = draw_bag(len(weights), options["bag"], seed)
-            self._sampler = BagSampler(data.Y, self._bag)
+            self._sampler = BagSampler(data.Y, self._bag, data.known)
             self.outside = np.setdiff1d(np.arange(len(weights)), self._bag)
         self._columns = None if options["max_features"] is None else self._draw_features(options)
 
@@ -118,14 +137,14 @@ class Member:
         data = self._data
         self.estimator = set_random_states(clone(data.base), self._rng)
         if self.outside is None:
-            wrong = _fit_wrong(self.estimator, Z, data.Y)
-            self.error = wrong.mean()
+            wrong = _fit_wrong(self.estimator, Z, data)
+            self.error = wrong.mean() if data.known is None else data.error(wrong)
         else:
-            found = _fit_predict_outside(self.estimator, Z, data.Y, self._bag, self.outside)
+            found = _fit_predict_outside(self.estimator, Z, data, self._bag, self.outside)
             self.proba, self.labels = to_numpy(found[0]), to_numpy(found[1])
             wrong = np.zeros(len(self._weights), dtype=bool)
-            wrong[self.outside] = (self.labels != data.Y[self.outside]).any(axis=1)
-            self.error = wrong.sum() / max(1, len(self.outside))
+            wrong[self.outside] = data.differs(self.labels, self.outside)
+            self.error = data.error(wrong, self.outside)
         if self.projection._basis is data.rows.basis is not None:
             # More features than samples: of neighbours' samples, those in the row space are held.
             counts, W = getattr(self.estimator, "_counts", None), self.projection._directions
@@ -144,19 +163,19 @@ def train_member(data: TrainingSet, seed: int) -> Member:
     return member
 
 
-def _fit_wrong(estimator: Any, Z: Matrix, Y: Any) -> Array:
+def _fit_wrong(estimator: Any, Z: Matrix, data: TrainingSet) -> Array:
     """Fit, and return which training samples are misclassified: each left out, where possible."""
     if type(estimator) is MLkNNClassifier:
-        return estimator._fit_loo_wrong(Z, Y)
+        return estimator._fit_loo_wrong(Z, data.Y, data.known)
     if hasattr(estimator, "fit_loo_proba"):
-        labels = to_numpy(estimator.fit_loo_proba(Z, Y)) > 0.5
+        labels = to_numpy(estimator.fit_loo_proba(Z, data.target())) > 0.5
     else:
-        labels = estimator_labels(estimator.fit(Z, _target(estimator, Y, Z)), Z)
-    return (labels != Y).any(axis=1)
+        labels = estimator_labels(estimator.fit(Z, _target(estimator, data.target(), Z)), Z)
+    return data.differs(labels)
 
 
 def _fit_predict_outside(
-    estimator: Any, Z: Matrix, Y: Array, bag: Array, rows: Array
+    estimator: Any, Z: Matrix, data: TrainingSet, bag: Array, rows: Array
 ) -> tuple[Array, Array]:
     """Fit, and return out-of-bag probabilities and labels of the rows outside the bag.
 
@@ -165,9 +184,9 @@ def _fit_predict_outside(
     """
     method = getattr(estimator, "fit_loo_proba", None)
     if method is not None and "strict" in inspect.signature(method).parameters:
-        proba = take(method(Z, Y, strict=True), rows)
+        proba = take(method(Z, data.target(), strict=True), rows)
         return proba, proba > 0.5
-    inside = Y[bag]
+    inside, Y = data.target(bag), data.Y
     try:
         estimator.fit(take(Z, bag), _target(estimator, inside, Z))
     except ValueError as error:
@@ -184,7 +203,8 @@ def _fit_predict_outside(
 
 def _target(estimator: Any, Y: Array, Z: Matrix) -> Array:
     """Return labels in the form that the base classifier accepts, where the samples are."""
-    target = Y.astype(np.int64)  # a signed copy: some bases write −1 into it
+    # A signed copy: some bases write −1 into it. Unknown labels are NaN.
+    target = Y if Y.dtype.kind == "f" else Y.astype(np.int64)
     single = Y.shape[1] == 1 and get_tags(estimator).target_tags.single_output
     return to_device_of(target.ravel() if single else target, Z)
 

@@ -56,8 +56,8 @@ def distinct_thresholds(label_sets: LabelSets, most_sets: int = 1_000) -> Array:
 
     They are told apart by at most `most_sets` label sets.
     """
-    first = LabelSets(label_sets.distinct[:most_sets], label_sets.set_of_sample)
-    similarities = np.unique(first.similarity_table)
+    table = label_sets.first(most_sets).similarity_table
+    similarities = np.unique(table[table == table])  # NaN: not a pair
     split = {int(np.searchsorted(similarities, PAPER_THRESHOLD)): PAPER_THRESHOLD}
     for threshold in THRESHOLDS:
         split.setdefault(int(np.searchsorted(similarities, threshold)), threshold)

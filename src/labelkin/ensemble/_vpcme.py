@@ -141,6 +141,11 @@ class VPCMEClassifier(ConstraintEnsemble):
     ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
     ``predict_proba`` is dense: call it for a block of samples at a time.
 
+    Labels may be unknown in some samples (NaN in y), with ML-kNN or another base that takes them.
+    The similarity of two samples is then that of the labels known in both, and two samples without
+    such a label are no pair. A sample is misclassified if a known label is; one without known
+    labels is in no pair and keeps its weight.
+
     References
     ----------
     P. Li, H. Li, M. Wu. Multi-label ensemble based on variable pairwise constraint
@@ -167,7 +172,7 @@ class VPCMEClassifier(ConstraintEnsemble):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown, if the base takes it.
         sample_weight : array-like of shape (n_samples,), optional
             The initial w of Table 1: samples are drawn into pairs in proportion to it, and a
             sample of weight 0 is in no pair. The base classifiers weight all samples equally.
@@ -176,8 +181,8 @@ class VPCMEClassifier(ConstraintEnsemble):
         -------
         self
         """
-        X, y = self._validate_fit(X, y)
-        data, seeds, report = self._prepare(X, y, sample_weight)
+        X, y, known = self._validate_known(X, y)
+        data, seeds, report = self._prepare(X, y, known, sample_weight)
         members: list[Member] = []
         n_samples = y.shape[0]
         weights = np.full(n_samples, 1 / n_samples)  # line 4, INITIALIZE

@@ -10,11 +10,12 @@ from sklearn.model_selection import RepeatedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from labelkin._utils.labels import as_matrix, label_names_of
+from labelkin._utils.labels import label_names_of, split_unknown
 from labelkin.evaluation._evaluation import Evaluation
 from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
+from labelkin.rows import as_dense
 from labelkin.tabular import TableClassifier, find_training_data
 
 
@@ -46,7 +47,8 @@ def compare(
         Samples, as the estimators take them; or, without y, a table that holds labels too, as
         `labelkin.TableClassifier` takes it: estimators then get its columns as features.
     y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels), optional
-        0 and 1, one column per label.
+        0 and 1, one column per label; NaN where a label is unknown, for estimators that take it.
+        Figures count known labels only.
     labels : str, list of str or int, optional
         Where a table holds its labels, as in `labelkin.TableClassifier`.
     folds : int, default=5
@@ -167,7 +169,7 @@ def evaluate_model(
     X : array-like, sparse matrix, DataFrame or list, of n_samples rows
         Samples, as the model takes them.
     y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-        0 and 1, one column per label.
+        0 and 1, one column per label; NaN where a label is unknown: it does not count.
     metrics : sequence of str, optional
         Names in `labelkin.metrics.METRICS`.
     label_names : sequence of str, optional
@@ -193,6 +195,7 @@ def evaluate_model(
         metrics=check_metrics(metrics),
         splits=[(everything[:0], everything)],
         folds=1,
+        n_seen=model.count_training_rows(X) if hasattr(model, "count_training_rows") else 0,
     )
     predicted, scores = predictions[:2] if predictions else labels_and_scores(model, X)
     found.add(name, name, labels, predicted, scores, model, {})
@@ -202,10 +205,11 @@ def evaluate_model(
 
 
 def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels as an array of 0 and 1, and the first names that are known."""
-    matrix = as_matrix(y, "y")
-    labels = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+    """Return labels as an array of 0, 1 and NaN, and the first names that are known."""
+    matrix, known = split_unknown(y, "y")
+    labels = as_dense(matrix).astype(np.uint8)
+    labels = labels if known is None else np.where(known, labels, np.nan)
     columns = getattr(y, "columns", None)
     numbers = [str(number) for number in range(labels.shape[1])]
     chosen = next(one for one in (names[0], columns, *names[1:], numbers) if one is not None)
-    return labels.astype(np.uint8), tuple(map(str, chosen))
+    return labels, tuple(map(str, chosen))

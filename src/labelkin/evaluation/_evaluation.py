@@ -24,6 +24,7 @@ from labelkin.evaluation._figures import (
     summarise,
 )
 from labelkin.evaluation._findings import MOST_FOLDS, PARTS
+from labelkin.evaluation._remarks import compare_decisions, list_remarks
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 
@@ -63,6 +64,8 @@ class Evaluation:
         Positions of the training rows and of the test rows of each fold.
     left_out : list of str
         Methods for which there was no time.
+    n_seen : int
+        Number of rows on which a fitted model was trained, where it recognises them.
     """
 
     X: Any
@@ -75,6 +78,7 @@ class Evaluation:
     results: dict[str, MethodResults] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
+    n_seen: int = 0
 
     def add(
         self, name: str, title: str, y: Any, labels: Any, scores: Any, model: Any, seconds: Any
@@ -157,6 +161,16 @@ class Evaluation:
         """
         return label_figures(self.predictions())
 
+    @cached_property
+    def remarks(self) -> list[str]:
+        """What restricts the meaning of the figures, one sentence each."""
+        return list_remarks(self)
+
+    @cached_property
+    def decisions(self) -> list[dict[str, Any]]:
+        """Figures of the best method with other decisions, cross-fitted; its own come first."""
+        return compare_decisions(self)
+
     def to_frame(self) -> Any:
         """Return the mean of each metric, one row per method.
 
@@ -184,7 +198,8 @@ class Evaluation:
             facts["skipped"] = self.left_out
         return {
             **facts,
-            "rows_without_labels": int((~self.y.any(axis=1)).sum()),
+            **({"known_cells": self.n_known} if self.n_known < self.y.size else {}),
+            "rows_without_labels": int(self.rows_without_labels.sum()),
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
                 for name, found in self.results.items()
@@ -193,18 +208,23 @@ class Evaluation:
             "per_label": self.per_label,
             "best": self.best,
             "reason": self.reason,
+            "notes": self.remarks,
+            "decisions": [
+                {"decide": one["decide"]}
+                | {key: summarise(values)["mean"] for key, values in one["figures"].items()}
+                for one in self.decisions
+            ],
         }
 
-    def remark_on_empty_rows(self) -> str:
-        """Return what rows without labels mean for the figures, the empty string without any."""
-        n_empty = int((~self.y.any(axis=1)).sum())
-        if not n_empty:
-            return ""
-        share = 100 * n_empty / len(self.y)
-        remark = f"{n_empty:,} of {len(self.y):,} rows {'has' if n_empty == 1 else 'have'} no label"
-        if "one_error" in self.metrics:
-            return f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
-        return f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
+    @property
+    def n_known(self) -> int:
+        """Number of the labels of all rows that are known."""
+        return int(np.count_nonzero(self.y == self.y))  # NaN is unequal to itself
+
+    @property
+    def rows_without_labels(self) -> np.ndarray:
+        """Rows whose known labels are all 0, of which there is at least one."""
+        return (self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)
 
     @property
     def heading(self) -> str:
@@ -274,7 +294,8 @@ class Evaluation:
             ``source``: the file or the name of the data; ``schema``: the schema of a table;
             ``notes``: remarks, one sentence each; ``card``: further names and values of the model
             card; ``command`` and ``next_command``: the command that made the page, and the one to
-            run next; ``progress``: as in `compare`.
+            run next; ``decide_command``: the one to which a decision is added; ``progress``: as in
+            `compare`.
         """
         from labelkin.evaluation._page import render_report
 

@@ -55,7 +55,7 @@ class OutOfSample:
 
     label_names: tuple[str, ...]
     rows: Array  # (n,): positions in the user's table
-    y: Array  # (n, q): true labels, 0 or 1
+    y: Array  # (n, q): true labels, 0 or 1; NaN where they are unknown
     labels: Array  # (n, q): predicted labels
     scores: Array  # (n, q): probabilities, or other scores by which labels are ranked
     thresholds: Array  # (q,): predicted above them; NaN where label sets are decided otherwise
@@ -68,7 +68,22 @@ class OutOfSample:
     @cached_property
     def support(self) -> Array:
         """Number of rows with each label."""
-        return self.y.sum(axis=0, dtype=int)
+        return self.has_label.sum(axis=0, dtype=int)
+
+    @cached_property
+    def known(self) -> Array:
+        """Which labels of which rows are known, (n, q)."""
+        return self.y == self.y  # NaN is unequal to itself
+
+    @cached_property
+    def has_label(self) -> Array:
+        """Which rows are known to have which labels, (n, q)."""
+        return self.y == 1
+
+    @property
+    def share(self) -> Array:
+        """Share of the rows that have each label, of those where it is known; (q,)."""
+        return self.support / np.maximum(self.known.sum(axis=0), 1)
 
 
 def check_metrics(names: Sequence[str]) -> list[str]:
@@ -114,7 +129,10 @@ def evaluate_judged(
     A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
     labels of a few rows would raise the mean in every fold that has none of these rows.
     """
-    judged = y.any(axis=0) | labels.any(axis=0)
+    known = y == y  # NaN, an unknown label, is unequal to itself
+    if not known.any():
+        return dict.fromkeys(metrics, np.nan)
+    judged = (known & ((y == 1) | (labels == 1))).any(axis=0)
     if judged.all() or not judged.any():
         return evaluate(y, scores, labels, metrics=metrics)
     means = [key for key in metrics if key.startswith("macro_")]
@@ -180,8 +198,9 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
     Labels with few rows, which can hardly be judged, come after the others, and of labels with
     the same F1 those with more rows come first.
     """
-    y, labels, scores, thresholds = found.y, found.labels, found.scores, found.thresholds
-    hits = (labels.astype(bool) & y.astype(bool)).sum(axis=0)
+    scores, thresholds, known = found.scores, found.thresholds, found.known
+    labels = found.labels.astype(bool) & known
+    hits = (labels & found.has_label).sum(axis=0)
     support, predicted = found.support, labels.sum(axis=0, dtype=int)
 
     def ratio(part: int, whole: int) -> float | None:
@@ -194,7 +213,9 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
             "precision": ratio(hits[j], predicted[j]),
             "recall": ratio(hits[j], support[j]),
             "f1": ratio(2 * hits[j], predicted[j] + support[j]),
-            "average_precision": float(average_precision_score(y[:, j], scores[:, j]))
+            "average_precision": float(
+                average_precision_score(found.y[known[:, j], j], scores[known[:, j], j])
+            )
             if support[j]
             else None,
             "threshold": float(thresholds[j]) if np.isfinite(thresholds[j]) else None,

@@ -124,8 +124,8 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     """
     against = np.abs(found.scores)
     if found.are_probabilities:
-        against = odds_against(found.y, found.scores, found.y.mean(axis=0))
-    is_wrong = found.labels.astype(bool) != found.y.astype(bool)
+        against = odds_against(found.has_label, found.scores, found.share)
+    is_wrong = found.known & (found.labels.astype(bool) != found.has_label)
     sizes = np.where(is_wrong, against, -np.inf).max(axis=1)
     order = np.argsort(-sizes, kind="stable")[:most]
     return order[np.isfinite(sizes[order])]
@@ -147,7 +147,7 @@ def explain_mistakes(
     mistakes = []
     for i in worst_rows(once, _MISTAKES):
         row, model, scores = int(once.rows[i]), model_of[i], once.scores[i]
-        given, predicted = once.y[i].astype(bool), once.labels[i].astype(bool)
+        given, predicted = once.has_label[i], once.labels[i].astype(bool) & once.known[i]
         why = None
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
             background = found.X if isinstance(found.X, np.ndarray) else None
@@ -192,8 +192,8 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
     """
     if not found.are_probabilities:
         return [], 0
-    odds = ASSUMED * odds_against(found.y, _correct(found), found.y.mean(axis=0))
-    doubt = odds / (1 + odds)
+    odds = ASSUMED * odds_against(found.has_label, _correct(found), found.share)
+    doubt = np.where(found.known, odds / (1 + odds), 0.0)
     count = int((doubt > 0.5).sum())
     order = np.argsort(-doubt, axis=None, kind="stable")[:count]
     listed: Counter[int] = Counter()
@@ -206,7 +206,7 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
                 {
                     "row": int(found.rows[i]) + 1,
                     "label": abbreviate(found.label_names[j], NAME),
-                    "given": bool(found.y[i, j]),
+                    "given": bool(found.has_label[i, j]),
                     "probability": float(found.scores[i, j]),
                     "doubt": float(doubt[i, j]),
                 }
@@ -222,9 +222,10 @@ def _correct(found: OutOfSample) -> Array:
     value, the one nearer to one half is taken. Both are kept away from 0 and 1 by as much as the
     number of pairs allows to tell.
     """
-    smallest = 1 / (found.scores.size + 2)
-    curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest)
-    fitted = curve.fit_transform(found.scores.ravel(), found.y.ravel().astype(float))
+    smallest = 1 / (np.count_nonzero(found.known) + 2)
+    curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest, out_of_bounds="clip")
+    curve.fit(found.scores[found.known], found.y[found.known].astype(float))
+    fitted = curve.predict(found.scores.ravel())
     fitted = np.clip(fitted, smallest, 1 - smallest).reshape(found.scores.shape)
     given = np.clip(found.scores, smallest, 1 - smallest)
     return np.where(np.abs(fitted - 0.5) < np.abs(given - 0.5), fitted, given)

@@ -15,7 +15,6 @@ from labelkin._utils.optional import installed_version
 from labelkin._utils.pages import render_page
 from labelkin.base import Array
 from labelkin.evaluation._figures import (
-    FEW_ROWS,
     MEANINGS,
     OutOfSample,
     format_summary,
@@ -30,6 +29,7 @@ from labelkin.evaluation._findings import (
     find_suspects,
     measure_growth,
 )
+from labelkin.evaluation._remarks import DECIDED
 from labelkin.explain._explain import describe_row, find_vectorizers
 from labelkin.metrics import METRICS
 
@@ -55,6 +55,7 @@ def render_report(
     card: Sequence[tuple[str, str]] = (),
     command: str | None = None,
     next_command: str | None = None,
+    decide_command: str | None = None,
     progress: Callable[..., None] = lambda **_: None,
 ) -> str:
     """Return the page as HTML; the parameters are those of `Evaluation.write_report`."""
@@ -86,12 +87,11 @@ def render_report(
         title=abbreviate(title, WORDS),
         headline=f"{best.title}: {metrics[0].title} {value} "
         f"{folds if found.fit_part else f'on {title}'} ({size})",
-        notes=[*notes, *(f"{note}." for note in [found.remark_on_empty_rows()] if note)],
-        n_few=int((once.support < FEW_ROWS).sum()),
-        few_rows=FEW_ROWS,
+        notes=[*notes, *(f"{note[0].upper()}{note[1:]}." for note in found.remarks)],
         n_labels=len(found.label_names),
         metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
         methods=methods,
+        decisions=_decision_rows(found, decide_command),
         best=next(one["figures"] for one in methods if one["is_best"]),
         labels=labels,
         curves=curves,
@@ -110,6 +110,26 @@ def render_report(
     )
 
 
+def _decision_rows(found: "Evaluation", command: str | None) -> list[dict[str, Any]]:
+    """Return title, figures and command of each decision that is compared.
+
+    `command` fits the method with its own decision.
+    """
+    cuts = np.concatenate(found.results[found.best].thresholds)
+    own = "those above one half" if (cuts == 0.5).all() else "as evaluated"
+    return [
+        {
+            "title": DECIDED.get(one["decide"], own),
+            "figures": [
+                format_summary(summarise(one["figures"][key]), METRICS[key])
+                for key in found.metrics
+            ],
+            "option": one["decide"] and f"{command or ''} --decide {one['decide']}".strip(),
+        }
+        for one in found.decisions
+    ]
+
+
 def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the rows of the table of labels, and what the script draws of them."""
     grid, are_probabilities = threshold_grid(once), once.are_probabilities
@@ -120,11 +140,14 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     for row in figures:
         if row["label"] in frequent:
             j, name = position[row["label"]], abbreviate(row["label"], NAME)
-            curves = label_curves(once.y[:, j], once.scores[:, j], grid, are_probabilities)
+            rows = once.known[:, j]
+            y, scores = once.y[rows, j], once.scores[rows, j]
+            curves = label_curves(y, scores, grid, are_probabilities)
             table.append({**row, "label": name})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
             drawn.append({**names, **curves})
-    pooled = label_curves(once.y.ravel(), once.scores.ravel(), grid, are_probabilities)
+    y, scores = once.y[once.known], once.scores[once.known]
+    pooled = label_curves(y, scores, grid, are_probabilities)
     return table, {
         "thresholds": grid.tolist(),
         "labels": drawn,
@@ -177,7 +200,10 @@ def _model_card(
         card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
     if source and Path(source).is_file():
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
-    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {y.mean(0).sum():.2f} per row")]
+    per_row = (y == 1).sum() / len(y)
+    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {per_row:.2f} per row")]
+    if found.n_known < y.size:
+        card.append(("known labels", f"{found.n_known:,} of {y.size:,} cells"))
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model

@@ -135,6 +135,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "slope_"
+    _fits_unknown = True
     _parameter_constraints: dict = {
         "kernel": [StrOptions({"rbf", "laplacian", "linear", "cosine", "precomputed"}), callable],
         "width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
@@ -180,7 +181,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples; with ``kernel="precomputed"`` their kernel matrix.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. A label
+            is fitted to the samples for which it is known.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 is the same as the sample twice, 0 as none at all. A sample is left
             out with its whole weight.

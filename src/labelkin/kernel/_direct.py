@@ -30,6 +30,7 @@ from labelkin.kernel._regression import (
     sample_rows,
 )
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
+from labelkin.kernel._unknown import FIT, fill_unknown, scores_without_folds, some_labels
 from labelkin.rows import (
     Labels,
     Rows,
@@ -69,6 +70,8 @@ _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 # The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
 # out scores would depend on rounding.
 _LEAST_RIDGE = 40
+# Parts of the rows that are left out in turn where some labels are unknown.
+_TENTHS = 10
 # Rows of the kernel matrix that are summed at a time.
 _MEAN_ROWS = 512
 
@@ -114,7 +117,7 @@ class DirectKernelRidge(KernelRidge):
         K = self._kernel_matrix(known, "float64" if len(labels) <= _DOUBLE_ROWS else "float32")
         ridge = max(ridge, least_ridge(K, labels.weight))
         self.ridge_ = np.full(labels.shape[1], ridge)
-        solved = solve_ridge(K, labels.Y, ridge, fold_of, labels.weight)
+        solved = solve_ridge(K, labels, ridge, fold_of)
         scores, coef, self.intercept_ = (to_numpy(array) for array in solved)
         checked = rng.permutation(len(labels))[: 2 * _CHECKED_ROWS]
         columns = to_numpy(kernel_values(self.kernel, known, take(known, checked), self.width_))
@@ -163,7 +166,7 @@ class DirectKernelRidge(KernelRidge):
         spectrum = self._spectrum(known, labels, sample)
         # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
         # and labels with few positives are then ranked worse.
-        shared, _ = choose_ridges(spectrum, labels.Y[sample], self.ridges, np.inf)
+        shared, _ = choose_ridges(spectrum, some_labels(labels.take(sample)), self.ridges, np.inf)
         ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(n, rng, _WIDTH_ROWS)
         among = astype(distances(kernel, take(known, sample)), "float32")
@@ -174,10 +177,10 @@ class DirectKernelRidge(KernelRidge):
 
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
-            scores, _, _ = solve_ridge(K, some.Y, ridge * scale(K), None, some.weight)
+            scores, _, _ = solve_ridge(K, some, ridge * scale(K))
             scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = log_loss(curves.log_odds(scores), some.Y).sum(axis=1)
+            losses = some.mask(log_loss(curves.log_odds(scores), some.Y)).sum(axis=1)
             return float(np.average(losses, weights=some.weight))
 
         width = float(self.width_ or 1.0)
@@ -218,25 +221,30 @@ class DirectKernelRidge(KernelRidge):
         # By the sum of squared errors, in which frequent labels decide: errors relative to the
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale
-        errors = interpolate_errors(spectrum, labels.Y[sample], ridges).sum(axis=1)
+        some = some_labels(labels.take(sample))
+        errors = interpolate_errors(spectrum, some, ridges).sum(axis=1)
         return float(ridges[errors.argmin()])
 
 
 def solve_ridge(
     K: Array,
-    Y: Array,
+    Y: Array | Labels,
     ridge: float,
     fold_of: Array | None = None,
     weight: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
+    With unknown targets, see `labelkin.kernel._unknown`, tenths of the rows are left out where no
+    folds are given: leave-one-out scores would need more than this factorisation.
+
     `K` is C-ordered, its type is that of the arithmetic, and it is overwritten; the other arrays
     are on the host. Returns the scores of the rows, each by a model without it or without its fold,
     and the coefficients and intercepts, where `K` lies: scores of queries are
     columns @ coef + intercept.
     """
-    weight = np.ones(len(Y)) if weight is None else weight
+    labels = as_labels(Y, weight)
+    Y, weight = labels.Y, labels.weights
     share = weight / weight.sum()
     ridge = max(ridge, least_ridge(K, weight))
     # In double precision, some rows at a time: coefficients of both signs cancel in its product.
@@ -249,13 +257,25 @@ def solve_ridge(
     K -= centre[:, None]
     K += float(to_device_of(share, K) @ column_mean)
     K = add_to_diagonal(K, ridge / weight)
-    mean = share @ Y
     # A block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
     root = inverse_cholesky(K)
+
+    def smooth(Y: Array) -> Array:
+        solved = to_numpy(root.T @ (root @ match(Y - share @ Y, root)))
+        return Y - (ridge / weight)[:, None] * solved
+
+    if labels.known is not None:
+        single = str(root.dtype).endswith("32")
+        Y = fill_unknown(smooth, labels, (1e-4, 100) if single else FIT)
+    mean = share @ Y
     coef = root.T @ (root @ match(Y - mean, root))
     # They add up to 0, up to rounding.
     coef = coef - namespace(coef).mean(coef, axis=0)
     intercept = to_device_of(mean, coef) - column_mean @ astype(coef, "float64")
+    if labels.known is not None:
+        fold_of = np.arange(len(Y)) % _TENTHS if fold_of is None else fold_of
+        scores = scores_without_folds(smooth, labels, fold_of)
+        return to_device_of(scores, coef), coef, intercept
     if fold_of is None:
         left = ridge * column_dots(root, root, "float64") - to_device_of(weight * share, coef)
         error = ridge * coef / left[:, None]

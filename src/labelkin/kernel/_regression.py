@@ -18,6 +18,7 @@ from labelkin.kernel._ridge import (
     choose_ridges,
     fit_ridge,
 )
+from labelkin.kernel._unknown import some_labels
 from labelkin.rows import (
     HOST,
     Labels,
@@ -121,12 +122,12 @@ class KernelRidge:
         """
         rows, labels = as_rows(rows), as_labels(labels).dense()
         spectrum = self._decompose(rows, labels, check_random_state(random_state), counted)
-        given = spectrum, labels.Y, self.ridges, self.shrinkage, counted
+        given = spectrum, labels, self.ridges, self.shrinkage, counted
         if self.clear_ridges:
             self.ridge_ = choose_clear_ridges(*given)
         else:
             self.ridge_, _ = choose_ridges(*given)
-        scores, self.coef_, self.intercept_ = fit_ridge(spectrum, labels.Y, self.ridge_, fold_of)
+        scores, self.coef_, self.intercept_ = fit_ridge(spectrum, labels, self.ridge_, fold_of)
         return to_numpy(scores)
 
     def scores(self, rows: Any) -> Any:
@@ -188,7 +189,7 @@ class KernelRidge:
         n = len(labels) if counted is None else len(counted)
         sample = sample_rows(n, rng, self.search_rows)
         sample = sample if counted is None else counted[sample]
-        X, known = rows.take(sample).gather(), labels.take(sample)
+        X, known = rows.take(sample).gather(), some_labels(labels.take(sample))
         found = [self._attempt(X, known, scale, place) for scale in scales]
         best = int(len(found) > 1 and found[1][1] < _SCALED_IS_BETTER * found[0][1])
         self.scale_ = scales[best]
@@ -203,7 +204,7 @@ class KernelRidge:
             among_rows = distances(str(kernel), X)
             return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)[:2]
         spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, X), labels.weight)
-        return None, choose_ridges(spectrum, labels.Y, self.ridges, self.shrinkage)[1]
+        return None, choose_ridges(spectrum, labels, self.ridges, self.shrinkage)[1]
 
     def _refine_width(
         self, among_rows: Any, labels: Labels, rng: np.random.RandomState
@@ -213,7 +214,7 @@ class KernelRidge:
         whole = len(sample) == len(labels)
         self.width_, _, spectrum = descend_width(
             among_rows if whole else take(take(among_rows, sample), sample, axis=1),
-            labels.take(sample),
+            some_labels(labels.take(sample)),
             str(self.kernel),
             self.ridges,
             self.shrinkage,
@@ -284,7 +285,7 @@ def descend_width(
         nonlocal found
         width = origin * 2 ** (exponent / 2)
         spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), labels.weight)
-        _, error = choose_ridges(spectrum, labels.Y, ridges[::COARSE], shrinkage)
+        _, error = choose_ridges(spectrum, labels, ridges[::COARSE], shrinkage)
         if error < (1 - _WORTHWHILE) * found[1]:
             found = width, error, spectrum
         return error

@@ -35,16 +35,19 @@ V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of wei
 left out with its whole weight.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from labelkin.base import Array, Matrix
+from labelkin.kernel import _unknown
 from labelkin.rows import (
+    Labels,
     Rows,
     add_to_diagonal,
     as_dense,
+    as_labels,
     as_rows,
     concatenate,
     diagonal,
@@ -182,21 +185,32 @@ class _Fit(NamedTuple):
 
 
 def fit_ridge(
-    spectrum: RidgeSpectrum, Y: Array, ridge: Array, fold_of: Array | None = None
+    spectrum: RidgeSpectrum, Y: Array | Labels, ridge: Array, fold_of: Array | None = None
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
+
+    Targets of unknown labels are fitted as in `labelkin.kernel._unknown`.
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Leaving out
     folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix; for
     features n · r² in all, and r³ per fold and distinct ridge.
     """
+    labels = as_labels(Y, spectrum.weight)
+    Y = labels.Y
+    if labels.known is not None:
+        smooth = _unknown.spectrum_smoother(spectrum, ridge)
+        Y = _unknown.fill_unknown(smooth, labels)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
     fit = _Fit.of(spectrum, Y, distinct, place)
     rows, is_kernel = spectrum.rows, spectrum.basis is None
     parts = [rows.split(Y), rows.split(spectrum.weight)]
-    if fold_of is None:
+    if labels.known is not None and fold_of is None:
+        scores = _unknown.loo_scores(spectrum, labels, ridge, Y)
+    elif labels.known is not None:
+        scores = _unknown.scores_without_folds(smooth, labels, fold_of)
+    elif fold_of is None:
         scores = concatenate(rows.collect(_loo_scores, parts, [fit]))
     elif is_kernel:
         scores = _fold_scores_of_kernel(spectrum, Y, fit, fold_of)
@@ -349,14 +363,20 @@ def _with_ones(V: Any) -> Any:
 
 
 def loo_errors(
-    spectrum: RidgeSpectrum, Y: Array, ridges: Array, counted: Array | None = None
+    spectrum: RidgeSpectrum, Y: Array | Labels, ridges: Array, counted: Array | None = None
 ) -> Array:
     """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
-    They are means over all rows, or over the counted ones, weighted.
+    They are means over all rows, or over the counted ones, weighted; over known labels.
     """
-    rows, weight = spectrum.rows, spectrum.weight
-    mask = np.isin(np.arange(len(Y)), np.arange(len(Y)) if counted is None else counted)
+    labels, rows, weight = as_labels(Y, spectrum.weight), spectrum.rows, spectrum.weight
+    Y, mask = (
+        labels.Y,
+        np.isin(np.arange(len(weight)), np.arange(len(weight)) if counted is None else counted),
+    )
+    if labels.known is not None:
+        known = labels.known & mask[:, None]
+        return _unknown.loo_errors(spectrum, labels, ridges, replace(labels, known=known))
     parts = [rows.split(array) for array in (Y, weight, mask)]
     fit = _Fit.of(spectrum, Y, ridges, np.zeros(Y.shape[1], dtype=int))
     squares = rows.total(_squared_errors, parts, [fit]) / float(weight[mask].sum())
@@ -365,7 +385,7 @@ def loo_errors(
 
 def choose_ridges(
     spectrum: RidgeSpectrum,
-    Y: Array,
+    Y: Array | Labels,
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     counted: Array | None = None,
@@ -380,27 +400,24 @@ def choose_ridges(
     Candidates are in units of the spectrum's scale. Returns λ of each label and the squared error,
     mean over rows, summed over labels.
     """
-    ridges = ridges * spectrum.scale
-    errors, weight = interpolate_errors(spectrum, Y, ridges, counted), spectrum.weight
-    if counted is not None:
-        Y, weight = Y[counted], weight[counted]
-    total, positives = weight.sum(), weight @ Y
-    share = positives / total
-    varies = (positives > 0) & (positives < total)
+    ridges, labels = ridges * spectrum.scale, as_labels(Y, spectrum.weight)
+    errors = interpolate_errors(spectrum, labels, ridges, counted)
+    labels = labels if counted is None else labels.take(counted)
+    share, varies = labels.means, labels.varies
     relative = errors / np.where(varies, share * (1 - share), 1)
     pooled = relative[:, varies].mean(axis=1) if varies.any() else np.zeros(len(errors))
     if np.isinf(shrinkage):
-        criterion = np.repeat(pooled[:, None], Y.shape[1], axis=1)
+        criterion = np.repeat(pooled[:, None], labels.shape[1], axis=1)
     else:
-        smaller = np.minimum(positives, total - positives)
+        smaller = np.minimum(labels.positives, labels.negatives)
         criterion = smaller * relative + shrinkage * pooled[:, None]
     best = len(errors) - 1 - criterion[::-1].argmin(axis=0)
-    return ridges[best], float(errors[best, np.arange(Y.shape[1])].sum())
+    return ridges[best], float(errors[best, np.arange(labels.shape[1])].sum())
 
 
 def choose_clear_ridges(
     spectrum: RidgeSpectrum,
-    Y: Array,
+    Y: Array | Labels,
     ridges: Array,
     shrinkage: float,
     counted: Array | None = None,
@@ -412,22 +429,26 @@ def choose_clear_ridges(
     chosen by: of 400 rows and 150 weak labels, they were rated 0.6 points of average precision
     too high, on projections 1.3. Arguments are those of `choose_ridges`.
     """
+    labels = as_labels(Y, spectrum.weight)
     own, shared = (
-        choose_ridges(spectrum, Y, ridges, strength, counted)[0] for strength in (shrinkage, np.inf)
+        choose_ridges(spectrum, labels, ridges, strength, counted)[0]
+        for strength in (shrinkage, np.inf)
     )
     with_own, with_shared = (
-        (Y - to_numpy(fit_ridge(spectrum, Y, ridge)[0])) ** 2 for ridge in (own, shared)
+        (labels.Y - to_numpy(fit_ridge(spectrum, labels, ridge)[0])) ** 2 for ridge in (own, shared)
     )
-    saved, weight = with_shared - with_own, spectrum.weight
+    saved = with_shared - with_own
     if counted is not None:
-        saved, weight = saved[counted], weight[counted]
-    mean = np.average(saved, axis=0, weights=weight)
-    error = np.linalg.norm((saved - mean).T * weight, axis=-1) / weight.sum()
+        saved, labels = saved[counted], labels.take(counted)
+    cells = np.broadcast_to(labels.cells, labels.shape)
+    total = np.maximum(cells.sum(axis=0), np.finfo(np.float64).tiny)
+    mean = (cells * saved).sum(axis=0) / total
+    error = np.linalg.norm(((saved - mean) * cells).T, axis=-1) / total
     return np.where(mean > _CLEAR * error, own, shared)
 
 
 def interpolate_errors(
-    spectrum: RidgeSpectrum, Y: Array, ridges: Array, counted: Array | None = None
+    spectrum: RidgeSpectrum, Y: Array | Labels, ridges: Array, counted: Array | None = None
 ) -> Array:
     """Return leave-one-out errors, interpolated between every third of ten ridges or more.
 

@@ -12,7 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
-from labelkin.decisions import DECISIONS, LabelDecision
+from labelkin.decisions import LabelDecision
+from labelkin.decisions._label_decision import check_decision
+from labelkin.decisions._risk import parse_guarantee
 from labelkin.explain import ExplainMixin
 from labelkin.explain._occlusion import typical_values
 from labelkin.kin._combination import fit_combination
@@ -86,8 +88,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     decision : str, default="fixed"
         How probabilities become label sets. "fixed" predicts labels with a probability above
         one half, which is best for the Hamming loss; with "auto", "cardinality", "expected_f1"
-        or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`. See
-        `labelkin.decisions.LabelDecision`.
+        or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`; with
+        "recall:0.9" or "precision:0.9" so that new rows reach that level (all rows of positive
+        weight count alike). See `labelkin.decisions.LabelDecision`.
     oob_metric : str, default="average_precision"
         Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
         Predictions do not depend on it.
@@ -185,7 +188,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
-        "decision": [StrOptions(set(DECISIONS))],
+        "decision": [str],
         "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -235,6 +238,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         -------
         self
         """
+        check_decision(self.decision)
         limits, rng = limits_of(self.effort), check_random_state(self.random_state)
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
@@ -274,8 +278,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
         # Decide
         again = repeat_rows(labels)
+        once = slice(None) if parse_guarantee(self.decision) else again  # it counts observations
+        self.decision_ = LabelDecision(self.decision).fit(proba[once], labels.Y[once])
         truth, proba = labels.Y[again], proba[again]
-        self.decision_ = LabelDecision(self.decision).fit(proba, truth)
         self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
         alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
         self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))

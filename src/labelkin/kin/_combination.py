@@ -11,6 +11,8 @@ fitted once more without two folds at a time and applied to these. These cross-f
 are the ensemble's estimate of its own performance.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit, logit
 
@@ -138,10 +140,10 @@ def smooth_targets(labels: Labels, pseudo_count: float) -> Labels:
     every label as likely as 1/n even where all scores exclude it: more likely than a label that was
     never seen, which would then rank last for every row.
     """
-    n, positives, varies, count = labels.total, labels.positives, labels.varies, 1 / labels.shape[1]
+    positives, varies, count = labels.positives, labels.varies, 1 / labels.shape[1]
     high = np.where(varies, (positives + pseudo_count) / (positives + 2 * pseudo_count), 1.0)
-    low = np.where(varies, count / (n - positives + 2 * count), 0.0)
-    return Labels(np.where(labels.Y > 0, high, low), labels.weight)
+    low = np.where(varies, count / (labels.negatives + 2 * count), 0.0)
+    return replace(labels, Y=labels.mask(np.where(labels.Y > 0, high, low)))
 
 
 def fit_curves(
@@ -167,6 +169,7 @@ def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Lab
     """
     n, q = scores.shape
     edge = limits.edge_points
+    cells = np.broadcast_to(targets.cells, targets.shape)
     if n * q <= limits.stage_entries or n <= 4 * edge or targets.weight is not None:
         return scores, targets
     starts = np.concatenate(
@@ -176,15 +179,17 @@ def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Lab
             np.arange(n - edge, n),
         ]
     )
-    sizes = np.diff(starts, append=n)
-    points, means = (np.empty((len(starts), q)) for _ in range(2))
+    points, means, sizes = (np.empty((len(starts), q)) for _ in range(3))
     for label in range(q):  # column by column, in a third of the time of all at once
-        score, target = scores[:, label].copy(), targets.Y[:, label]
+        score, target, cell = (array[:, label].copy() for array in (scores, targets.Y, cells))
         order = score.argsort()
-        points[:, label] = np.add.reduceat(score[order], starts)
+        points[:, label] = np.add.reduceat((score * cell)[order], starts)
         means[:, label] = np.add.reduceat(target[order], starts)
-    size = sizes[:, None]
-    return points / size, Labels(means / size, sizes.astype(np.float64))
+        sizes[:, label] = np.add.reduceat(cell[order], starts)
+    size = np.maximum(sizes, 1)
+    if targets.known is None:
+        return points / size, Labels(means / size, sizes[:, 0])
+    return points / size, Labels(means / size, known=sizes)
 
 
 def choose_scales(
@@ -203,7 +208,7 @@ def choose_scales(
     some = by_frequency[np.linspace(0, labels.shape[1] - 1, n_labels).astype(np.intp)]
     if n_labels < labels.shape[1]:
         scores = [s[:, some] for s in scores]
-        labels = Labels(labels.columns(some), labels.weight)
+        labels = labels.select(some)
 
     def scales(scale: str) -> list[str]:
         return ["none" if known else scale for known in log_odds]
@@ -217,7 +222,7 @@ def choose_scales(
         curves = fit_curves(one.member_log_odds(rest).mean(axis=0), targets, "none", limits)
         odds = curves.log_odds(one.member_log_odds(held_out).mean(axis=0))
         out = labels.take(part)
-        return float(out.weights @ log_loss(odds, out.Y).sum(axis=1))
+        return float(out.weights @ out.mask(log_loss(odds, out.Y)).sum(axis=1))
 
     halves = [fold_of % 2 == half for half in (0, 1)] if fold_of.any() else []
     straight, on_odds = (
@@ -227,7 +232,7 @@ def choose_scales(
     return scales("log_odds" if on_odds < straight else "deviation")
 
 
-def equal_share(n_samples: int, limits: Limits) -> float:
+def equal_share(n_samples: Array, limits: Limits) -> Array:
     """Return by how much weights learned from some rows are drawn back to equal ones."""
     return 1 / (1 + (n_samples / limits.few_rows) ** 2)
 
@@ -244,17 +249,17 @@ def fit_member_weights(log_odds: Array, labels: Labels, limits: Limits) -> Array
         return equal
     # Evenly spaced rows: these are in random folds, so that their order does not matter.
     rows = np.arange(0, n, -(-n * len(varies) // limits.stage_entries))
-    A, some = log_odds[:, rows[:, None], varies], labels.take(rows)
+    A, some = log_odds[:, rows[:, None], varies], labels.take(rows).select(varies)
     mean = A.mean(axis=0)
     design = np.concatenate([A - mean, mean[None]]).reshape(m + 1, -1).T
-    weight = np.repeat(some.weights, len(varies))
+    weight = np.broadcast_to(some.cells, some.shape).ravel()
     start = np.append(np.zeros(m), 1.0)  # the mean as it is
     ridge = limits.member_ridge * weight.sum() / 2
-    y = some.columns(varies).ravel().astype(np.float64)
+    y = some.Y.ravel().astype(np.float64)
     coef = fit_logistic(design, y, ridge, tol=1e-4, start=start, weight=weight)
     weights = np.maximum(coef[-1] / m + coef[:-1] - coef[:-1].mean(), 0)
     weights = weights / weights.sum() if weights.sum() > 0 else equal
-    share = equal_share(n, limits)
+    share = equal_share(np.mean(labels.n_known), limits)
     return (1 - share) * weights + share * equal
 
 
@@ -271,20 +276,21 @@ def fit_label_weights(
     weights = np.repeat(shared[:, None], q, axis=1)
     if m == 1 or not len(varies):
         return weights
-    penalty = limits.label_ridge * labels.total
-    applied = 1 - equal_share(n, limits)
+    penalty = limits.label_ridge * np.broadcast_to(labels.total, q)[:, None]
+    applied = 1 - equal_share(np.broadcast_to(labels.n_known, q)[varies], limits)
 
     def change(some: Array) -> Array:
         odds = np.ascontiguousarray(np.moveaxis(log_odds[:, :, some], 2, 0))
         mean = shared @ odds
         odds -= mean[:, None, :]
-        y, coef = labels.columns(some).T, np.zeros((len(some), m))
+        chosen, ridge, coef = labels.select(some), penalty[some], np.zeros((len(some), m))
+        y, cells = chosen.Y.T, chosen.cells.T
         for _ in range(4):  # Newton's method begins next to the optimum
             p = expit(mean + (coef[:, None, :] @ odds)[:, 0])
-            residual, curvature = labels.weights * (p - y), labels.weights * p * (1 - p)
-            gradient = (odds @ residual[:, :, None])[:, :, 0] + penalty * coef
+            residual, curvature = cells * (p - y), cells * p * (1 - p)
+            gradient = (odds @ residual[:, :, None])[:, :, 0] + ridge * coef
             hessian = (odds * curvature[:, None, :]) @ odds.transpose(0, 2, 1)
-            hessian[:, np.arange(m), np.arange(m)] += penalty
+            hessian[:, np.arange(m), np.arange(m)] += ridge
             coef -= np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         return (coef - coef.sum(axis=1, keepdims=True) * shared).T
 

@@ -114,7 +114,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "intercept_"
-    _fits_blocks = True
+    _fits_blocks = _fits_unknown = True
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "C_shrinkage": [None, Interval(Real, 0, None, closed="left")],
@@ -164,7 +164,8 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. A label
+            is fitted to the samples for which it is known.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 is the same as the sample twice, 0 as none at all.
 
@@ -277,4 +278,5 @@ def _single_precision(block: Matrix) -> Matrix:
 
 
 def _total_loss(odds: Array, labels: Labels) -> float:
-    return float((labels.weights @ log_loss(odds, labels.Y.astype(odds.dtype))).sum())
+    losses = labels.mask(log_loss(odds, labels.Y.astype(odds.dtype)))
+    return float((labels.weights @ losses).sum())

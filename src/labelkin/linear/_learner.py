@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,7 +90,7 @@ class LabelFitter:
             kept = np.flatnonzero(kept)
             rows, labels = rows.take(kept).persist(), labels.take(kept)
         positives, constant = labels.positives[numbers], ~labels.varies[numbers]
-        prior = np.log((positives + 1) / (labels.total - positives + 1))
+        prior = np.log((positives + 1) / (labels.negatives[numbers] + 1))
         weighted, columns = weigh_rows(rows, labels.weights), rows.moments(labels.weight)
 
         def fit_batch(batch: Array) -> tuple[Array, Array, Array]:
@@ -101,9 +102,10 @@ class LabelFitter:
                 intercept = namespace(known).where(fixed, intercept, known)
             if constant[batch].all():  # perhaps because there is no row
                 return coef, intercept, np.zeros(len(batch), dtype=np.intp)
+            some = labels.select(numbers[batch])
             return minimise(
                 weighted,
-                rows.split(labels.columns(numbers[batch])),
+                [rows.split(array) for array in (some.Y, some.known) if array is not None],
                 coef,
                 intercept,
                 rows.array(C[batch]),
@@ -173,7 +175,7 @@ class LabelFitter:
         one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
         """
         rows, labels = self.rows, self.labels
-        smaller = np.minimum(labels.positives, labels.total - labels.positives)
+        smaller = np.minimum(labels.positives, labels.negatives)
         numbers = np.flatnonzero(smaller > 0)
         spread = squared_spread(rows.moments(labels.weight))
         grid = _GRID / spread if spread > 0 else np.ones(1)
@@ -183,9 +185,9 @@ class LabelFitter:
             # Evenly spaced in the order of frequency.
             order = numbers[np.argsort(-smaller[numbers], kind="stable")]
             numbers = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
-        share = labels.means[numbers]
+        labels = labels.select(numbers)
+        share = labels.means
         prior_loss = -labels.total * (share * np.log(share) + (1 - share) * np.log1p(-share))
-        Y = labels.columns(numbers)
         starts: dict[int, Weights] = {}
         relative: dict[int, Array] = {}
 
@@ -195,8 +197,8 @@ class LabelFitter:
                 loss, C = np.zeros(len(numbers)), np.full(len(numbers), grid[place])
                 tol = max(self.tol, _SEARCH_TOL)
                 for part, fitted, odds in self.leave_out(fold, C, numbers, starts, tol):
-                    starts[fold[part[0]]] = fitted
-                    loss += labels.weights[part] @ log_loss(odds, Y[part].astype(odds.dtype))
+                    starts[fold[part[0]]], out = fitted, labels.take(part)
+                    loss += out.weights @ out.mask(log_loss(odds, out.Y.astype(odds.dtype)))
                 relative[place] = loss / prior_loss
             return relative[place].mean()
 
@@ -244,7 +246,7 @@ class LogisticLearner:
         rows, labels, rng = as_rows(rows), as_labels(labels), check_random_state(random_state)
         (n, k), q = rows.shape, labels.shape[1]
         if n * q > _BLOCK_ENTRIES:
-            labels = Labels(sparse.csc_array(labels.Y), labels.weight)
+            labels = replace(labels, Y=sparse.csc_array(labels.Y))
         is_sparse = rows.is_sparse() or rows.n_stored() < _SPARSE_SHARE * n * k
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.

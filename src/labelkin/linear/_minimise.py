@@ -68,7 +68,8 @@ def minimise(
 ) -> tuple[Array, Array, Array]:
     """Fit the labels of a batch; those that have converged leave it.
 
-    `rows` are those of `weigh_rows`, and `Y` the labels of each block. The search starts at `coef`,
+    `rows` are those of `weigh_rows`, and `Y` the labels of each block; or these and the weights of
+    their cells. The search starts at `coef`,
     (k, b), and `intercept`, (b,), in whose type the arithmetic is; labels that are `constant` stay
     there. Returns both of all labels, and the iterations of each label until it converged or no
     step could lower its objective; else `max_iter`.
@@ -110,7 +111,7 @@ class _Batch:
     def __init__(self, rows: Blocks, Y: Any, coef: Array, intercept: Array, C: Array) -> None:
         xp, self.rows, self.C = namespace(coef), rows, C
         self.labels = np.arange(coef.shape[1])
-        self.Y = rows.map(_label, [Y])
+        self.Y = rows.map(_label, Y)
         self.coef, self.intercept, self.square = coef, intercept, column_dots(coef, coef)
         self.step, self.shift = xp.zeros_like(coef), xp.zeros_like(intercept)
         self.along_step = self.step_square = self.shift  # coef · step, |step|²
@@ -246,21 +247,19 @@ class _Batch:
 # Functions of a block: of weighted rows, (X, weight), and of a point, (log odds, change, e, d).
 
 
-def _weigh(X: Matrix, weight: Array) -> tuple[Matrix, Any]:
-    return X, None if (weight == 1).all() else match(weight[:, None], X)
+def _weigh(X: Matrix, weight: Array) -> tuple:
+    return (X,) if (weight == 1).all() else (X, match(weight[:, None], X))
 
 
-def _label(rows: tuple, Y: Array) -> Array:
-    return match(Y, rows[0])
+def _label(rows: tuple, *labels: Array) -> tuple:
+    return tuple(match(array, rows[0]) for array in labels)
 
 
-def _take_labels(arrays: Any, columns: Array) -> Any:
-    if isinstance(arrays, tuple):
-        return tuple(take(array, columns, axis=1) for array in arrays)
-    return take(arrays, columns, axis=1)
+def _take_labels(arrays: tuple, columns: Array) -> tuple:
+    return tuple(take(array, columns, axis=1) for array in arrays)
 
 
-def _at(rows: tuple, Y: Array, coef: Array, intercept: Array, step: Array, shift: Array) -> tuple:
+def _at(rows: tuple, Y: tuple, coef: Array, intercept: Array, step: Array, shift: Array) -> tuple:
     return _point(rows, Y, _change(rows, coef, intercept), _change(rows, step, shift))
 
 
@@ -273,14 +272,14 @@ def _change(rows: tuple, direction: Array, offset: Array) -> Array:
     return change
 
 
-def _point(rows: tuple, Y: Array, odds: Array, change: Array) -> tuple:
+def _point(rows: tuple, Y: tuple, odds: Array, change: Array) -> tuple:
     p = expit(odds)
-    e = p - Y
+    e = p - Y[0]
     d = 1 - p
     d *= p
-    if rows[1] is not None:
-        e *= rows[1]
-        d *= rows[1]
+    for weight in (*rows[1:], *Y[1:]):
+        e *= weight
+        d *= weight
     return odds, change, e, d
 
 
@@ -296,7 +295,7 @@ def _plane(u: Array, point: tuple) -> tuple:
     return column_sums(du), column_sums(dv), *dots
 
 
-def _follow(rows: tuple, Y: Array, point: tuple, u: Array, mix: tuple, share: Array) -> tuple:
+def _follow(rows: tuple, Y: tuple, point: tuple, u: Array, mix: tuple, share: Array) -> tuple:
     a, b, lift = mix
     odds, v, _, _ = point
     change = a * u

@@ -6,7 +6,7 @@ take arrays, sparse matrices or DataFrames of shape (n, q), where labels are 0 a
 dimension is read as one label. The values are fractions, not percent. :data:`METRICS`
 lists every metric with its direction.
 
-Three conventions hold throughout:
+Four conventions hold throughout:
 
 - **Ties count as errors.** Of labels with equal scores, irrelevant ones are ranked
   first, as in scikit-learn. No metric depends on the order of the labels. With
@@ -17,12 +17,23 @@ Three conventions hold throughout:
   coverage is 0, but the top label counts as an error in one-error.
 - **0/0** in precision, recall, F1 and Jaccard is 0, except that it is 1 where the true and
   the predicted set are both empty, because then they agree. This is Mulan's rule.
+- **Unknown labels** are NaN in ``y_true`` (or None, or pandas' NA), and do not count. A row is
+  compared and ranked by its known labels only, as if it had no others, and a row without a known
+  label is left out of means over rows. Means over labels take each label's known rows and leave
+  out labels without any. Hamming loss, log loss and "micro" figures are over all known entries.
 
 Arrays of torch and CuPy are brought to the host when scikit-learn's ``array_api_dispatch`` is on.
 
 Scorers for ``GridSearchCV`` and ``cross_validate`` are in :data:`SCORERS`.
 """
 
+from labelkin.metrics._at_k import (
+    coverage_at_k,
+    label_propensities,
+    ndcg_at_k,
+    precision_at_k,
+    recall_at_k,
+)
 from labelkin.metrics._label_sets import (
     example_f1,
     example_precision,
@@ -66,6 +77,7 @@ __all__ = [
     "auc",
     "average_precision",
     "coverage",
+    "coverage_at_k",
     "evaluate",
     "example_f1",
     "example_precision",
@@ -76,11 +88,15 @@ __all__ = [
     "jaccard",
     "label_f1",
     "label_precision",
+    "label_propensities",
     "label_recall",
     "log_loss",
     "margin",
+    "ndcg_at_k",
     "one_error",
+    "precision_at_k",
     "ranking_loss",
+    "recall_at_k",
     "score_all",
     "subset_accuracy",
 ]

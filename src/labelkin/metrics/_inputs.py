@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.labels import as_matrix, check_labels
+from labelkin._utils.labels import as_matrix, check_labels, split_unknown
 from labelkin.rows import as_dense, to_numpy
 
 
@@ -20,22 +20,46 @@ def check_scores(y_score: Any) -> np.ndarray:
     return array
 
 
-def check_label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
-    """Return true and predicted label sets, validated and of one shape."""
-    Y, Z = check_labels(to_numpy(y_true), "y_true"), check_labels(to_numpy(y_pred), "y_pred")
+def check_label_sets(y_true: Any, y_pred: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Return true and predicted label sets, validated and of one shape, and which are known.
+
+    Where some are unknown, both sets are 0 there, and rows without a known label are left out.
+    The third result is None where all are known.
+    """
+    Y, known = split_unknown(to_numpy(y_true), "y_true")
+    Z = check_labels(to_numpy(y_pred), "y_pred")
     _check_match(y_true, y_pred, (Y, Z), "y_pred")
+    if known is not None:
+        rows = _rows_with_labels(known)
+        Y, known = Y[rows], known[rows]
+        Z = np.where(known, as_dense(Z[rows]), 0)
     if Y.shape[1] == 1:
         # Scikit-learn reads a single column as two classes. Every metric of label sets has the
         # same value when the label is repeated.
         Y, Z = Y[:, [0, 0]], Z[:, [0, 0]]
-    return Y, Z
+        known = None if known is None else known[:, [0, 0]]
+    return Y, Z, known
 
 
-def check_ranking(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return dense label sets and scores, validated and of one shape."""
-    Y, S = check_labels(to_numpy(y_true), "y_true"), check_scores(y_score)
+def check_ranking(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return dense label sets and scores, validated and of one shape, and which are known.
+
+    The third result is None where all are; else rows without a known label are left out.
+    """
+    (Y, known), S = split_unknown(to_numpy(y_true), "y_true"), check_scores(y_score)
     _check_match(y_true, y_score, (Y, S), "y_score")
-    return as_dense(Y), S
+    if known is not None:
+        rows = _rows_with_labels(known)
+        return Y[rows], S[rows], known[rows]
+    return as_dense(Y), S, None
+
+
+def _rows_with_labels(known: np.ndarray) -> np.ndarray:
+    """Return the rows with a known label; refuse labels that are all unknown."""
+    rows = np.flatnonzero(known.any(axis=1))
+    if not len(rows):
+        raise ValueError("y_true holds no known label, only NaN: there is nothing to compare.")
+    return rows
 
 
 def _check_match(y_true: Any, other: Any, checked: tuple[Any, Any], name: str) -> None:

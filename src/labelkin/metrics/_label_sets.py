@@ -12,7 +12,7 @@ LabelAverage = Literal["micro", "macro", "weighted"]
 
 
 def hamming_loss(y_true: Any, y_pred: Any) -> float:
-    """Share of the n × q label decisions that are wrong (Eq. 8).
+    """Share of the n × q label decisions that are wrong (Eq. 8), of those that are known.
 
     Examples
     --------
@@ -21,7 +21,9 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
     0.1667
     """
-    Y, Z = check_label_sets(y_true, y_pred)
+    Y, Z, known = check_label_sets(y_true, y_pred)
+    if known is not None:
+        return float(np.mean((Y != Z)[known]))
     return float(skm.hamming_loss(Y, Z))
 
 
@@ -82,14 +84,14 @@ def jaccard(y_true: Any, y_pred: Any) -> float:
 
 
 def subset_accuracy(y_true: Any, y_pred: Any) -> float:
-    """Share of rows whose whole label set is predicted exactly.
+    """Share of rows whose whole label set, as far as it is known, is predicted exactly.
 
     Examples
     --------
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
     0.5
     """
-    Y, Z = check_label_sets(y_true, y_pred)
+    Y, Z, _ = check_label_sets(y_true, y_pred)
     return float(skm.accuracy_score(Y, Z))
 
 
@@ -98,6 +100,7 @@ def label_f1(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> fl
 
     A label that is neither present nor predicted counts 1 in the plain mean and nothing in
     the weighted one. Without any positive in ``y_true`` the weighted mean is the plain one.
+    A label that is unknown in all rows counts in no mean.
 
     Examples
     --------
@@ -151,8 +154,10 @@ def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
     """Precision, recall, F1 or Jaccard over rows ("samples") or over labels (the others)."""
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
-    Y, Z = check_label_sets(y_true, y_pred)
+    Y, Z, known = check_label_sets(y_true, y_pred)
     counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=average == "samples")
+    if known is not None and average != "samples":
+        counts = counts[known.any(axis=0)]  # a label that is never known has no value
     tp, fp, fn = counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]
     if average == "micro":
         tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))

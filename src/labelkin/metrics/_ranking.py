@@ -6,6 +6,7 @@ tied labels in closed form.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +22,34 @@ Ties = Literal["against", "index", "expected"]
 _ENTRIES = 2**18  # of the temporary arrays
 
 
+def over_known_labels(metric: Callable[..., float]) -> Callable[..., float]:
+    """Return a metric of rankings that validates its input and ranks only the known labels of rows.
+
+    `metric` is a mean over rows. Rows with equally many known labels make a matrix without
+    unknown ones, so that it is computed for each such matrix. For ``ties="index"`` it gets places
+    from the bottom in place of scores: distinct, and of labels with equal scores the one with the
+    higher index is better.
+    """
+
+    @wraps(metric)
+    def value(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
+        check_ties(ties)
+        Y, S, known = check_ranking(y_true, y_score)
+        if known is None:
+            return metric(Y, _break_ties(S, ties), ties=ties)
+        n_known = known.sum(axis=1)
+        total = 0.0
+        for width in np.unique(n_known):
+            rows = np.flatnonzero(n_known == width)
+            cells = known[rows]
+            part, scores = (array[rows][cells].reshape(-1, width) for array in (Y, S))
+            total += len(rows) * metric(part, _break_ties(scores, ties), ties=ties)
+        return total / len(Y)
+
+    return value
+
+
+@over_known_labels
 def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of (relevant, irrelevant) label pairs in the wrong order, mean over rows (Eq. 9).
 
@@ -35,7 +64,7 @@ def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])
     0.5
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
 
     def loss(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
         wrong = rank - hits
@@ -48,6 +77,7 @@ def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     return mean_over_rows(loss, Y, S)
 
 
+@over_known_labels
 def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose top-ranked label is not relevant (Eq. 10).
 
@@ -62,13 +92,14 @@ def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> one_error([[1, 0, 1], [1, 0, 0]], [[0.9, 0.2, 0.9], [0.7, 0.7, 0.1]])
     0.5
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
     if ties == "expected":  # the share of irrelevant labels among those with the top score
         top = S.max(axis=1, keepdims=True) == S
         return float(np.mean((top & (Y == 0)).sum(axis=1) / top.sum(axis=1)))
     return float(np.mean(_best(S, Y) <= _best(S, 1 - Y)))
 
 
+@over_known_labels
 def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Count steps down the ranking until all relevant labels are covered, mean over rows (Eq. 11).
 
@@ -83,7 +114,7 @@ def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
     if ties == "expected":
         return expected_coverage(Y, S)
     worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
@@ -91,6 +122,7 @@ def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     return float(np.mean(depth) - np.mean(Y.any(axis=1)))
 
 
+@over_known_labels
 def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of relevant labels among those ranked at or above each relevant one (Eq. 12).
 
@@ -104,7 +136,7 @@ def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> f
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, Y.shape[1] + 1))])
 
     def mean_precision(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
@@ -141,16 +173,17 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
     """
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S = check_ranking(y_true, y_score)
+    Y, S, known = check_ranking(y_true, y_score)
+    cells = np.ones(Y.shape, dtype=bool) if known is None else known
     if average == "micro":
-        Y, S = Y.reshape(-1, 1), S.reshape(-1, 1)
-    both = np.flatnonzero(Y.min(axis=0) < Y.max(axis=0))
-    areas = [skm.roc_auc_score(Y[:, label], S[:, label]) for label in both]
+        Y, S, cells = (array.reshape(-1, 1) for array in (Y, S, cells))
+    columns = ((Y[rows, j], S[rows, j]) for j, rows in enumerate(cells.T))
+    areas = [skm.roc_auc_score(y, s) for y, s in columns if len(y) and y.min() < y.max()]
     return float(np.mean(areas)) if areas else float("nan")
 
 
 def log_loss(y_true: Any, y_score: Any) -> float:
-    """Negative log-likelihood of the labels under the probabilities, mean over all entries.
+    """Negative log-likelihood of the labels under the probabilities, mean over known entries.
 
     ``y_score`` must lie in [0, 1]; 0 and 1 are moved inwards by the smallest step scikit-learn
     uses. Mulan sums over the labels: its figure is q times this one.
@@ -162,12 +195,14 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    Y, S = check_ranking(y_true, y_score)
+    Y, S, known = check_ranking(y_true, y_score)
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
-    return float(skm.log_loss(Y.ravel(), S.ravel(), labels=[0, 1]))
+    y, s = (Y.ravel(), S.ravel()) if known is None else (Y[known], S[known])
+    return float(skm.log_loss(y, s, labels=[0, 1]))
 
 
+@over_known_labels
 def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose ranking is not perfect.
 
@@ -179,12 +214,13 @@ def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
     0.5
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
     if ties == "expected":
         return expected_is_error(Y, S)
     return float(np.mean(-_best(-S, Y) <= _best(S, 1 - Y)))
 
 
+@over_known_labels
 def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Positions from the best irrelevant down to the worst relevant label, mean over rows.
 
@@ -198,7 +234,7 @@ def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0
     """
-    Y, S = check_tied_ranking(y_true, y_score, ties)
+    Y, S = y_true, y_score
     if ties == "expected":
         return expected_margin(Y, S)
     worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
@@ -221,17 +257,10 @@ def check_ties(ties: str) -> None:
         raise ValueError(f"ties must be 'against', 'index' or 'expected', not {ties!r}.")
 
 
-def check_tied_ranking(y_true: Any, y_score: Any, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
-    """Return validated label sets and scores.
-
-    For ``"index"`` the scores become places from the bottom: distinct, and of labels with equal
-    scores the one with the higher index is better.
-    """
-    check_ties(ties)
-    Y, S = check_ranking(y_true, y_score)
-    if ties == "index":
-        S = np.argsort(np.argsort(S, axis=1, kind="stable"), axis=1).astype(float)
-    return Y, S
+def _break_ties(S: np.ndarray, ties: Ties) -> np.ndarray:
+    if ties != "index":
+        return S
+    return np.argsort(np.argsort(S, axis=1, kind="stable"), axis=1).astype(float)
 
 
 def expected_coverage(Y: np.ndarray, S: np.ndarray) -> float:

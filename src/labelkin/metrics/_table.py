@@ -140,7 +140,8 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like or sparse matrix of shape (n, q)
-        The true labels, 0 or 1.
+        The true labels, 0 or 1; NaN, None or pandas' NA where they are unknown. A row counts its
+        known labels only, and a row without any does not count: see :mod:`labelkin.metrics`.
     y_score : array-like of shape (n, q)
         A score per label, such as ``predict_proba`` returns; larger means more relevant.
     y_pred : array-like or sparse matrix of shape (n, q), optional

@@ -5,8 +5,9 @@ have the same interface and use iterative stratification (Sechidis, Tsoumakas an
 
 The labels ``y`` are an indicator matrix of shape (n, q), dense, sparse or a DataFrame. One
 dimension is read as one class per row, as in scikit-learn. Rows without labels are spread by the
-sizes of the parts. A label with fewer rows than there are parts is missing in some of them,
-which no split can avoid, and no warning is given.
+sizes of the parts. Unknown labels (NaN) are not stratified by: of each label the rows that are
+known to have it are spread evenly. A label with fewer rows than there are parts is missing in
+some of them, which no split can avoid, and no warning is given.
 """
 
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from sklearn.model_selection._split import _BaseKFold, _RepeatedSplits, _validat
 from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.multiclass import type_of_target
 
-from labelkin._utils.labels import check_labels
+from labelkin._utils.labels import split_unknown, unknown_cells
 from labelkin.model_selection._stratify import stratify
 
 
@@ -31,8 +32,9 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
         try:
             y = np.asarray(y)
         except ValueError:  # rows of unequal length: refused below
-            return check_labels(y, name)
-        if y.ndim == 1 and len(y):
+            return split_unknown(y, name)[0]
+        # With unknown rows it is one label.
+        if y.ndim == 1 and len(y) and unknown_cells(y) is None:
             if type_of_target(y) not in ("binary", "multiclass"):
                 raise ValueError(
                     f"{name} must be an indicator matrix of shape (n, q), or classes in one "
@@ -40,7 +42,7 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
                 )
             code = np.unique(y, return_inverse=True)[1]
             return sparse.csr_array((np.ones(len(y)), code, np.arange(len(y) + 1)))
-    return sparse.csr_array(check_labels(y, name), dtype=float)
+    return sparse.csr_array(split_unknown(y, name)[0], dtype=float)
 
 
 class _SplitsByLabels:

@@ -47,13 +47,13 @@ class BlockCounts:
 
     def histogram(self, counts: DaskBlocks) -> Array:
         """Return the `label_histogram` of the counts around the training rows."""
-        shared = [self.labels.distinct, label_histogram, self.n_neighbors + 1]
-        return counts.total(_apply, [_sets_of_blocks(self.labels, self.rows)], shared)
+        shared = [self.labels.distinct, self.n_neighbors + 1]
+        return counts.total(_histogram, [_sets_of_blocks(self.labels, self.rows)], shared)
 
     def apply(self, function: Callable, counts: DaskBlocks, *shared: Any) -> Any:
-        """Return ``function(counts, labels, *shared)`` of each block, a lazy Dask array."""
+        """Return ``function(counts, labels, None, *shared)`` of each block, a lazy Dask array."""
         nothing = np.empty((0, self.labels.shape[1]), dtype=np.int32)
-        meta = function(nothing, nothing, *shared)
+        meta = function(nothing, nothing, None, *shared)
         sets = _sets_of_blocks(self.labels, self.rows)
         common = [self.labels.distinct, function, *shared]
         return counts.to_dask(_apply, self.rows.sizes, meta, [sets], common)
@@ -157,7 +157,11 @@ def _count_labels(found: list[Neighbors], distinct: Any, space: int = 0) -> Arra
 
 
 def _apply(counts: Array, sets: Array, distinct: Any, function: Callable, *shared: Any) -> Array:
-    return function(counts, labels_of_sets(sets, distinct), *shared)
+    return function(counts, labels_of_sets(sets, distinct), None, *shared)
+
+
+def _histogram(counts: Array, sets: Array, distinct: Any, width: int) -> Array:
+    return label_histogram(counts, labels_of_sets(sets, distinct), width)
 
 
 def _predict(

@@ -25,30 +25,94 @@ from labelkin.rows import (
     namespace,
     namespace_and_device,
     rows_per_block,
+    take,
     to_device_of,
+    to_numpy,
 )
+
+# Cells of rows, neighbours and labels that are handled at a time.
+_BATCH_CELLS = 2**23
+
+
+# A search for the k nearest samples whose labels are known is for at most this many times k
+# samples; labels that are known too seldom for that are searched for one by one.
+_MOST_WIDENED = 32
 
 
 class NeighborCounts:
-    """Counts by a search among the training samples, with their labels, where the samples lie."""
+    """Counts by a search among the training samples, with their labels, where the samples lie.
 
-    def __init__(self, X: Matrix, Y: Matrix, n_neighbors: int, n_jobs: int | None = None) -> None:
+    With unknown labels, of which `known` is the mask, the neighbours of a label are the k nearest
+    samples for which it is known. These are counted on the host.
+    """
+
+    known: Array | None = None
+
+    def __init__(
+        self,
+        X: Matrix,
+        Y: Matrix,
+        n_neighbors: int,
+        n_jobs: int | None = None,
+        known: Array | None = None,
+    ) -> None:
         # With k ≥ n every other sample is a neighbour.
         self.search = ExactSearch(X, min(n_neighbors, X.shape[0] - 1))
         self.Y = to_device_of(Y, X)
         self.n_jobs = n_jobs
+        if known is not None:
+            self.known = known
 
     def __call__(self, Q: Matrix | None = None) -> Matrix:
         """Return the counts around each query; None: each training sample, itself left out."""
+        if self.known is not None:
+            return to_device_of(self._count_known(self.known, Q), self.search.squared_norms)
         return sum_labels(self.Y, self.search.query(Q, self.n_jobs))
+
+    def _count_known(self, known: Array, Q: Matrix | None) -> Array:
+        """Return the counts among the k nearest samples for which each label is known."""
+        search, k, Y = self.search, self.search.n_neighbors, to_numpy(self.Y)
+        queries = search.rows() if Q is None else Q
+        most = len(Y) - (Q is None)
+        counts = np.zeros((queries.shape[0], Y.shape[1]), dtype=np.int64)
+        open_labels, width = np.arange(Y.shape[1]), 2 * k
+        # As many samples as hold k known ones of each label for every query; at most all.
+        while k and len(open_labels) and width < min(most, _MOST_WIDENED * k):
+            width = min(most, 2 * width)
+            neighbors = to_numpy(search.query(Q, self.n_jobs, width))
+            found, enough = sum_known(Y[:, open_labels], known[:, open_labels], neighbors, k)
+            counts[:, open_labels] = found
+            open_labels = open_labels[:0] if width == most else open_labels[~enough]
+        for label in open_labels if k else ():
+            rows = np.flatnonzero(known[:, label])
+            if len(rows):
+                counts[:, label] = self._count_among(rows, Y[:, label], queries, Q is None)
+        return counts
+
+    def _count_among(self, rows: Array, y: Array, queries: Matrix, are_own: bool) -> Array:
+        """Return the counts of one label among the samples `rows`."""
+        k = self.search.n_neighbors
+        search = ExactSearch(take(self.search.rows(), rows), min(k + are_own, len(rows)))
+        if not are_own and self.search.offset is not None:
+            queries = as_dense(queries) - self.search.offset
+        nearest = rows[to_numpy(search.query(queries, self.n_jobs))]
+        # A sample is none of its own neighbours: one more was searched for.
+        itself = nearest == np.arange(len(nearest))[:, None] if are_own else nearest < 0
+        kept = ~itself & (np.cumsum(~itself, axis=1) <= k)
+        return (y[nearest] * kept).sum(axis=1)
 
     def histogram(self, counts: Matrix) -> Array:
         """Return the `label_histogram` of the counts around the training samples."""
-        return label_histogram(counts, self.Y, self.search.n_neighbors + 1)
+        width = self.search.n_neighbors + 1
+        if self.known is None:
+            return label_histogram(counts, self.Y, width)
+        found = label_histogram(to_numpy(counts), to_numpy(self.Y), width, self.known)
+        return to_device_of(found, counts)
 
     def apply(self, function: Callable, counts: Matrix, *shared: Any) -> Array:
-        """Return ``function(counts, labels, *shared)`` for the training samples."""
-        return function(counts, self.Y, *shared)
+        """Return ``function(counts, labels, known, *shared)`` for the training samples."""
+        known = None if self.known is None else to_device_of(self.known, counts)
+        return function(counts, self.Y, known, *shared)
 
     def labels_of(self, rows: Any) -> Array:
         """Return the labels of some training samples as a dense array."""
@@ -87,10 +151,27 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
     return concatenate(sums)
 
 
-def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
+def sum_known(Y: Array, known: Array, neighbors: Array, k: int) -> tuple[Array, Array]:
+    """Count each label among the first k neighbours for which it is known; all are on the host.
+
+    Returned are (m, q) counts, and for which labels every row has k such neighbours.
+    """
+    m, width = neighbors.shape
+    q = Y.shape[1]
+    counts, enough = np.empty((m, q), dtype=np.int64), np.ones(q, dtype=bool)
+    for rows in gen_batches(max(m, 1), max(1, _BATCH_CELLS // (width * q))):
+        nearest = neighbors[rows]
+        is_known = known[nearest]
+        so_far = np.cumsum(is_known, axis=1, dtype=np.int32)
+        counts[rows] = (Y[nearest] * (is_known & (so_far <= k))).sum(axis=1)
+        enough &= (so_far[:, -1] >= k).all(axis=0)
+    return counts, enough
+
+
+def label_histogram(counts: Matrix, Y: Matrix, width: int, known: Array | None = None) -> Array:
     """Count the rows by (label present, label, count): (2, q, width) from two (n, q) arrays.
 
-    Counts are from 0 to ``width - 1``.
+    Counts are from 0 to ``width - 1``. On the host, `known` may say which labels to count.
     """
     n, q = Y.shape
     if sparse.issparse(counts):
@@ -106,7 +187,8 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int) -> Array:
         total, first = np.zeros(2 * q * width, dtype=np.intp), np.arange(q) * width
         for rows in gen_batches(max(n, 1), rows_per_block(q, 8, None, least=1, most=n + 1)):
             bins = Y[rows].astype(np.intp) * (q * width) + first + counts[rows]
-            total += np.bincount(bins.ravel(), minlength=len(total))
+            counted = bins.ravel() if known is None else bins[known[rows]]
+            total += np.bincount(counted, minlength=len(total))
         return total.reshape(2, q, width)
     xp, device = namespace_and_device(counts)
     # No bincount: it is not in the standard, and torch's waits for the device.

@@ -76,15 +76,19 @@ class ExactSearch:
         self.squared_norms = row_norms(Z - offset, squared=True)
         self.X, self.W, self.offset = rows, W, offset
 
-    def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
+    def query(
+        self, Q: Matrix | None = None, n_jobs: int | None = None, n_neighbors: int | None = None
+    ) -> Array:
         """Find the nearest rows of each query: indices, (n_queries, k), nearest first.
 
-        Equal distances are in the order of the rows. Without queries, the rows themselves are
-        queried, each left out of its own neighbours (but not its duplicates). The results are the
-        same for every `n_jobs`, which is the number of threads on the host.
+        k is `n_neighbors`, by default that of the search. Equal distances are in the order of the
+        rows. Without queries, the rows themselves are queried, each left out of its own
+        neighbours (but not its duplicates). The results are the same for every `n_jobs`, which is
+        the number of threads on the host.
         """
         xp, device = namespace_and_device(self.squared_norms)
-        n, k = self.squared_norms.shape[0], self.n_neighbors
+        n = self.squared_norms.shape[0]
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
         queries = self.rows() if Q is None else self._centre(Q)
         m = queries.shape[0]
         if k == 0 or m == 0:

@@ -33,6 +33,10 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     training data is nearer. With k ≥ n all other samples are neighbours. A label that is
     constant in training keeps its prior, which is close to 0 or 1.
 
+    Labels may be unknown in some samples (NaN in y). Each label is then learned from the samples
+    for which it is known: n and all numbers of samples are of these, and so are the k nearest
+    neighbours. A label known for no sample has a probability of one half, and is not predicted.
+
     Parameters
     ----------
     n_neighbors : int, default=10
@@ -88,6 +92,8 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     _counts: Any
     _fitted_array = "prior_"
     _fits_blocks = True
+    _fits_unknown = True
+    _fits_unknown_blocks = False
     _parameter_constraints: dict = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "smoothing": [Interval(Real, 0, None, closed="left")],
@@ -110,13 +116,13 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown.
 
         Returns
         -------
         self
         """
-        self._fit_valid(*self._validate_fit(X, y))
+        self._fit_valid(*self._validate_known(X, y))
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -141,28 +147,30 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        rows, Y = self._validate_fit(X, y)
-        counts = self._fit_valid(rows, Y.toarray() if sparse.issparse(Y) else Y)
+        rows, Y, known = self._validate_known(X, y)
+        counts = self._fit_valid(rows, Y.toarray() if sparse.issparse(Y) else Y, known)
         if not strict:
             return self._counts.apply(_posterior_of, counts, self._posterior)
         histogram = self._counts.histogram(counts)
         return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, rows.dtype)
 
-    def _fit_loo_wrong(self, X: Matrix, Y: Matrix) -> Array:
-        """Fit; return which training samples, each left out, are misclassified.
+    def _fit_loo_wrong(self, X: Matrix, Y: Matrix, known: Array | None) -> Array:
+        """Fit; return which training samples, each left out, are misclassified in a known label.
 
         An ensemble uses it in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
         self._validate_params()
         self._set_shapes(X, Y)
-        counts = self._fit_valid(X, Y)
+        counts = self._fit_valid(X, Y, known)
         return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
 
-    def _fit_valid(self, X: Matrix, Y: Matrix) -> Matrix:
+    def _fit_valid(self, X: Matrix, Y: Matrix, known: Array | None) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
-        make_counts = BlockCounts if is_dask(X) else NeighborCounts
-        self._counts = make_counts(X, Y, self.n_neighbors, self.n_jobs)
+        if is_dask(X):
+            self._counts = BlockCounts(X, Y, self.n_neighbors, self.n_jobs)
+        else:
+            self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, known)
         counts = self._counts()
         self._estimate(self._counts.histogram(counts), X.dtype)
         return counts
@@ -177,7 +185,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         histogram = astype(histogram, "float64")
         xp = namespace(histogram)
         totals = xp.sum(histogram, axis=2)
-        n = totals[0, 0] + totals[1, 0]
+        n = totals[0, :] + totals[1, :]
         with np.errstate(invalid="ignore"):
             # Prior P(l)
             prior = (s + totals[1, :]) / (2 * s + n)
@@ -187,7 +195,9 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
             present = prior[:, None] * likelihood[1, :, :]
             absent = (1 - prior)[:, None] * likelihood[0, :, :]
             if s == 0:
-                # 0/0: a label constant in training, or a count never seen; the prior remains.
+                # 0/0: a label constant in training, or a count never seen; the prior remains. The
+                # prior of a label that is known for no sample is one half.
+                prior = xp.where(n == 0, 0.5, prior)
                 present = xp.where(xp.isnan(present), 0.0, present)
                 absent = xp.where(xp.isnan(absent), 0.0, absent)
             posterior = present / (present + absent)
@@ -224,28 +234,36 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
 # Functions of the counts and labels of some training samples.
 
 
-def _posterior_of(counts: Matrix, labels: Array, posterior: Array) -> Array:
+def _posterior_of(counts: Matrix, labels: Array, known: Array | None, posterior: Array) -> Array:
     return look_up(posterior, counts)
 
 
-def _misclassified(counts: Matrix, labels: Matrix, posterior: Array) -> Array:
+def _misclassified(counts: Matrix, labels: Matrix, known: Array | None, posterior: Array) -> Array:
     if sparse.issparse(counts):
         wrong = likely_labels(posterior, counts) != labels
         return np.diff(sparse.csr_array(wrong).indptr) > 0
     wrong = look_up(posterior > 0.5, counts) != astype(labels, "bool")
+    wrong = wrong if known is None else wrong & known
     return to_numpy(namespace(wrong).any(wrong, axis=1))
 
 
 def _strict_posterior(
-    counts: Array, labels: Array, histogram: Array, smoothing: float, dtype: Any
+    counts: Array,
+    labels: Array,
+    known: Array | None,
+    histogram: Array,
+    smoothing: float,
+    dtype: Any,
 ) -> Array:
     """Return the posterior of each training sample from the histogram of the others."""
     xp, s, n_counts = namespace(histogram), smoothing, histogram.shape[2]
     histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-    n_others = float(xp.sum(histogram[:, 0, :])) - 1
+    # The labels of a sample itself, which are left out, without and with the label.
+    absent = 1 - labels if known is None else astype(known, "float64") - labels
+    n_others = xp.sum(xp.sum(histogram, axis=2), axis=0)[None, :] - (absent + labels)
     joint, totals = [], []
     with np.errstate(invalid="ignore", divide="ignore"):
-        for present, own in enumerate([1 - labels, labels]):
+        for present, own in enumerate([absent, labels]):
             table = histogram[present, :, :]
             same_count = xp.take_along_axis(table.T, counts, axis=0) - own
             total = xp.sum(table, axis=1)[None, :] - own
@@ -253,5 +271,5 @@ def _strict_posterior(
             joint.append(prior * (s + same_count) / (s * n_counts + total))
             totals.append(total)
         posterior = joint[1] / (joint[0] + joint[1])
-    prior = (s + totals[1]) / max(2 * s + n_others, 1)
+    prior = (s + totals[1]) / xp.where(2 * s + n_others < 1, 1.0, 2 * s + n_others)
     return astype(xp.where(xp.isnan(posterior), prior, posterior), dtype)

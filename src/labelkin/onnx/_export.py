@@ -45,9 +45,9 @@ def to_onnx(
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
         `DecisionClassifier` of thresholds; a `TableClassifier` of one, which is also what
         ``labelkin fit`` writes; or a pipeline or a search that ends in one, after scalers,
-        `SimpleImputer`, `OneHotEncoder`, `CountVectorizer`, `TfidfTransformer`,
-        `TfidfVectorizer`, a `ColumnTransformer` of these, `PairwiseConstraintProjection` or
-        `MDDM`. It may have been fitted on a device.
+        `SimpleImputer`, `OneHotEncoder` that keeps all categories, `CountVectorizer`,
+        `TfidfTransformer`, `TfidfVectorizer`, a `ColumnTransformer` of these,
+        `PairwiseConstraintProjection` or `MDDM`. It may have been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
         classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is

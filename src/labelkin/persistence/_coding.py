@@ -18,13 +18,12 @@ from sklearn.tree._tree import NODE_DTYPE, Tree
 
 from labelkin._utils.untrusted import array_of, check_compressed
 from labelkin.persistence._types import (
+    OBJECTS,
     VALUES,
     check_nodes,
     check_object,
     check_vector,
-    names_by_path,
     object_path,
-    public_name,
 )
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
@@ -44,7 +43,9 @@ class Encoder:
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         self.unknown: set[str] = set()
-        self._trusted, self._names = set(trusted), names_by_path()
+        self._trusted = set(trusted)
+        self._names = {path: name for name, (path, _) in OBJECTS.items()}
+        self._names |= {path: name for name, path in VALUES.items()}
         self.blocks: list[bytes] = []
         self._shared: list[Any] = []  # held, so that no id is used twice
         self._numbers: dict[int, int] = {}
@@ -112,7 +113,8 @@ class Encoder:
 
     def _name(self, kind: Any) -> str:
         path = f"{kind.__module__}.{kind.__qualname__}"
-        name = self._names.get(path) or public_name(path)
+        public = kind.__name__ if object_path(kind.__name__) == path else None
+        name = self._names.get(path, public)
         if name is None and path not in self._trusted:
             self.unknown.add(path)
         return name or path

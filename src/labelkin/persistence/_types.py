@@ -19,6 +19,7 @@ renamed, its path changes in this table and its name stays, so that old files ca
 import inspect
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,8 +141,8 @@ def _check_words(vectorizer: Any) -> None:
 def _check_categories(encoder: Any) -> None:
     """Check that codes are columns: they become indices of a sparse matrix.
 
-    Codes of numbers are found by bisection, so that numbers must be sorted; those of strings are
-    found in a dictionary.
+    Codes are found by bisection, so that categories must be sorted; only those of strings among
+    objects are found in a dictionary. A missing value comes last.
     """
     if "categories_" not in vars(encoder):
         return
@@ -150,8 +151,11 @@ def _check_categories(encoder: Any) -> None:
         raise ValueError("an encoder of categories merges or drops some")
     for values in encoder.categories_:
         check_vector(values, "OUSbiuf")
-        known = values[:-1] if values.dtype.kind == "f" and np.isnan(values[-1:]).any() else values
-        if values.dtype.kind in "biuf" and not (known[1:] > known[:-1]).all():
+        known = [value for value in values.tolist() if value is not None and value == value]
+        if values.dtype == object:
+            known = [value for value in known if not isinstance(value, str)]
+        missing_last = len(values) < 2 or not (values[:-1] != values[:-1]).any()
+        if not missing_last or any(a >= b for a, b in pairwise(known)):
             raise ValueError("the categories of an encoder are not sorted")
     sizes = [len(values) for values in encoder.categories_]
     _check_equal(encoder, sizes, list(getattr(encoder, "_n_features_outs", sizes)))
@@ -179,7 +183,13 @@ _SCHEMA = {
     "ignored": [str],
     "decimal": {".", ","},
 }
-_LABELS = {"names": [str], "column": (None, str), "separator": str}
+_LABELS = {
+    "names": [str],
+    "column": (None, str),
+    "separator": str,
+    "ignore_case": bool,
+    "no_label": [str],
+}
 
 
 def _check_schema(schema: Any) -> None:
@@ -246,6 +256,13 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kin.Topics": ("labelkin.kin._views.Topics", _none),
     "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
     "kin.Words": ("labelkin.kin._views.Words", _none),
+    "many.Forest": ("labelkin.many._sources.Forest", _none),
+    "many.LabelTree": ("labelkin.many._tree.LabelTree", _none),
+    "many.Logistic": ("labelkin.many._ranker.Logistic", _none),
+    "many.Names": ("labelkin.many._sources.Names", _none),
+    "many.Neighbors": ("labelkin.many._sources.Neighbors", _none),
+    "many.Ranker": ("labelkin.many._ranker.Ranker", _none),
+    "many.Words": ("labelkin.many._sources.Words", _none),
     "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
     "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
@@ -297,22 +314,7 @@ VALUES: dict[str, str] = {
 
 def object_path(name: str) -> str | None:
     """Return where the type of an object is now, by its name in a file; None for other names."""
-    return OBJECTS[name][0] if name in OBJECTS else _public_path(name)
-
-
-def names_by_path() -> dict[str, str]:
-    """Return the names in a file of all types and values but public estimators."""
-    return {path: name for name, (path, _) in OBJECTS.items()} | {
-        path: name for name, path in VALUES.items()
-    }
-
-
-def public_name(path: str) -> str | None:
-    """Return the name of a public estimator; None for any other path."""
-    name = path.rpartition(".")[2]
-    return name if path == _public_path(name) else None
-
-
-def _public_path(name: str) -> str | None:
+    if name in OBJECTS:
+        return OBJECTS[name][0]
     found = getattr(labelkin, name) if name in labelkin.__all__ else None
     return f"{found.__module__}.{found.__name__}" if isinstance(found, type) else None

@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.labels import check_target_given
+from labelkin._utils.labels import as_target, check_target_given, split_unknown
 from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
 from labelkin.rows import DaskRows, is_dask, to_numpy, with_known_length
 
@@ -24,6 +24,8 @@ class LinearProjection(
 
     components_: Array
     _stored_array = "components_"
+    # Whether ``fit`` takes unknown labels, which are NaN.
+    _fits_unknown = False
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Validate training data; return rows and label sets as matrices, or on Dask."""
@@ -36,6 +38,10 @@ class LinearProjection(
         else:
             rows, y = validate_rows(self, X), to_numpy(y)
         check_consistent_length(rows, y)
+        if self._fits_unknown and not is_dask(y) and as_target(y).ndim == 2:
+            labels, known = split_unknown(y, "y")
+            if known is not None:
+                return rows, np.where(known, labels, np.nan)
         return rows, y if is_dask(y) else label_set_matrix(y)
 
     def transform(self, X: ArrayLike) -> Array:

@@ -91,6 +91,7 @@ class PairwiseConstraintProjection(LinearProjection):
     """W in the coordinates of the training rows, (p, d)."""
     _basis: Array
     """Of these coordinates in features, (p, n_features); None: they are the features."""
+    _fits_unknown = True
     _parameter_constraints: dict = {
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
@@ -125,7 +126,8 @@ class PairwiseConstraintProjection(LinearProjection):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label. (A vector of classes is accepted too: sets of one.)
+            0 and 1, one column per label; NaN where a label is unknown. Two samples are compared by
+            the labels known in both. (A vector of classes is accepted too: sets of one.)
         sample_weight : array-like of shape (n_samples,), optional
             Samples are drawn into pairs in proportion to their weight.
 

@@ -193,18 +193,21 @@ class MemoryRows(Rows):
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels of n samples, and their weights, on the host.
+    """The labels of n samples, which of them are known, and the samples' weights, on the host.
 
     Parameters
     ----------
     Y : ndarray or sparse array of shape (n, q)
-        0 and 1.
+        0 and 1; 0 where a label is unknown.
     weight : ndarray of shape (n,), optional
         Weights of the samples; None: all are 1.
+    known : ndarray of bool of shape (n, q), optional
+        Which labels of which samples are known; None: all. In place of booleans, any weights.
     """
 
     Y: Matrix
     weight: Array | None = None
+    known: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -219,10 +222,23 @@ class Labels:
         """Weights of the samples, ones where none were given."""
         return np.ones(len(self)) if self.weight is None else self.weight
 
+    @property
+    def cells(self) -> Array:
+        """Weights of the cells of Y: 0 where unknown, (n, q); those of the samples, (n, 1)."""
+        weights = self.weights[:, None]
+        return weights if self.known is None else weights * self.known
+
     @cached_property
-    def total(self) -> float:
-        """Sum of the weights."""
+    def total(self) -> Any:
+        """Sum of the weights; with unknown labels that of the samples where each is known, (q,)."""
+        if self.known is not None:
+            return self.weights @ self.known
         return float(len(self) if self.weight is None else self.weight.sum())
+
+    @property
+    def n_known(self) -> Any:
+        """Number of samples; with unknown labels that of those where each is known, (q,)."""
+        return len(self) if self.known is None else self.known.sum(axis=0)
 
     @cached_property
     def positives(self) -> Array:
@@ -233,24 +249,39 @@ class Labels:
         return np.einsum("i,ij", self.weights, self.Y)
 
     @property
+    def negatives(self) -> Array:
+        """Weight of the samples that do not have each label, (q,)."""
+        return self.total - self.positives
+
+    @property
     def means(self) -> Array:
-        """Share of the samples that have each label, by weight, (q,)."""
-        return self.positives / self.total
+        """Share of the samples that have each label, by weight, (q,); 0 where none is known."""
+        return self.positives / np.maximum(self.total, np.finfo(np.float64).tiny)
 
     @property
     def varies(self) -> Array:
         """Whether some samples have a label and some do not, (q,)."""
         return (self.positives > 0) & (self.positives < self.total)
 
+    def mask(self, values: Array) -> Array:
+        """Return an array of the shape of Y with 0 where a label is unknown."""
+        return values if self.known is None else values * self.known
+
     def take(self, rows: Array) -> "Labels":
         """Return some of the samples."""
-        return Labels(self.Y[rows], None if self.weight is None else self.weight[rows])
+        weight, known = (None if a is None else a[rows] for a in (self.weight, self.known))
+        return Labels(self.Y[rows], weight, known)
 
     def columns(self, labels: Array) -> Array:
         """Return some of the labels as a dense C-ordered ndarray."""
         if sparse.issparse(self.Y):
             return self._by_column[:, labels].toarray(order="C")
         return np.take(self.Y, labels, axis=1)
+
+    def select(self, labels: Array) -> "Labels":
+        """Return some of the labels, dense, with the weights and with what is known of them."""
+        known = None if self.known is None else np.take(self.known, labels, axis=1)
+        return Labels(self.columns(labels), self.weight, known)
 
     def dense(self) -> "Labels":
         """Return the same with a dense matrix."""

@@ -1,6 +1,7 @@
 """A classifier of tables with columns of any kind."""
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -16,8 +17,10 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import check_target_given, label_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
+from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
@@ -53,6 +56,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         The column of tags, even if it holds only words like yes or 1.
     separator : str, default=None
         What separates the tags of a row; None: it is guessed.
+    ignore_case : bool, default=False
+        Whether tags that differ by case or spaces only are one label.
+    no_label : str or list of str, default=()
+        Tags that mean that a row has no label, such as "none".
     columns : dict of str to str, default=None
         Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
         3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
@@ -85,6 +92,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         As in `estimator_`.
     guesses_ : list of str
         What was guessed about the table.
+    fingerprint_ : list of str
+        Hashes of at most 1,000 training rows, by which an evaluation recognises them.
     n_features_in_ : int
         Number of columns that are used.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -122,6 +131,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "labels": [None, str, Integral, "array-like", LabelColumns],
         "label_column": [None, str],
         "separator": [None, str],
+        "ignore_case": ["boolean"],
+        "no_label": [str, "array-like"],
         "columns": [None, dict, Schema],
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
@@ -138,6 +149,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels: Any = None,
         label_column: str | None = None,
         separator: str | None = None,
+        ignore_case: bool = False,
+        no_label: str | Iterable[str] = (),
         columns: Mapping[str, str] | Schema | None = None,
         missing: str = "impute",
         scale: str = "auto",
@@ -148,6 +161,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.labels = labels
         self.label_column = label_column
         self.separator = separator
+        self.ignore_case = ignore_case
+        self.no_label = no_label
         self.columns = columns
         self.missing = missing
         self.scale = scale
@@ -191,6 +206,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             text = "a column of text holds no words to learn from; leave it out."
             raise ArgumentError(text, "text") from error
         vars(self.estimator_).pop("_callback", None)
+        self.fingerprint_ = fingerprint(table, self.columns_)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
         return self
@@ -198,6 +214,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
         """Find columns and labels; return features and target as the pipeline takes them."""
         options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
+        tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
         table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
@@ -206,20 +223,24 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 table,
                 self.labels if labels is None else labels,
                 label_column=self.label_column,
-                separator=self.separator,
                 columns=self.columns,
+                **tags,
                 **options,
             )
             features, target, self.schema_ = training.X, training.y, training.schema
             found: LabelColumns | None = training.labels
         else:
-            target, found = _read_target(y, self.separator)
+            target, found = _read_target(y, tags, table.guesses)
             named = () if found is None else {*found.columns} & {*(table.names or ())}
             self.schema_ = Schema.find(table, named, self.columns, **options)
             features = self.schema_.read(table)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
+        for guess in table.guesses:
+            if guess.doubtful:
+                options = " or ".join(f"{name}=" for name in guess.arguments)
+                warnings.warn(f"{table.source}: {guess.text} ({options} decides)", stacklevel=3)
         self.__dict__.pop("label_names_", None)
         if found is not None:
             self.label_columns_ = found
@@ -341,6 +362,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         labels, scores = labels_and_scores(self.pipeline_, features)
         return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
 
+    def count_training_rows(self, X: Any) -> int:
+        """Return how many rows are among those of ``fit``; for many of these, an estimate."""
+        known = getattr(self, "fingerprint_", None)  # a wrapped model has none
+        return count_known_rows(self._read(X), known, self.columns_)
+
     def explain(self, x: Any, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
@@ -382,15 +408,21 @@ def _names_of(model: Any) -> tuple[str, ...]:
     return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
 
 
-def _read_target(y: Any, separator: str | None) -> tuple[Any, LabelColumns | None]:
-    """Return labels as a matrix of 0 and 1 with their names; a target without names as it is."""
+def _read_target(
+    y: Any, tags: dict[str, Any], guesses: list[Guess]
+) -> tuple[Any, LabelColumns | None]:
+    """Return labels as a matrix of 0 and 1 with their names; a target without names as it is.
+
+    `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
+    """
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")
         table = RawTable.of(y.to_frame(name))
         if table.kind(name) not in ("string", "list"):
             return y, None
-        found = LabelColumns.find(table, label_column=name, separator=separator)
+        found = LabelColumns.find(table, label_column=name, **tags)
+        guesses += table.guesses
     elif hasattr(y, "columns"):
         table = RawTable.of(y)
         found = LabelColumns(tuple(table.names or ()))

@@ -1,6 +1,5 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,20 +12,13 @@ from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
 from labelkin.datasets.formats._raw_table import Guess
+from labelkin.tabular._tags import Spelling, find_doubts, guess_separator, read_tags
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
 _TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 # Marks on a form: an empty cell beside them means no.
 _MARKS = {"x", "✓"}
-
-# Marks between tags that are recognised without being given.
-_SEPARATORS = (";", "|", ",", "/", "\t", "\n")
-# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
-_LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
-# Possessive quantifiers, and quotes sought only where all of them are closed: linear time.
-_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
-_ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -39,6 +31,10 @@ class LabelColumns:
     """The one column that lists them; None: one column per label."""
     separator: str = ";"
     """What separates labels in that column."""
+    ignore_case: bool = False
+    """Whether labels in it that differ by case or spaces only are one."""
+    no_label: tuple[str, ...] = ()
+    """What means in it that a row has no label."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,6 +48,9 @@ class LabelColumns:
         labels: "Labels | LabelColumns | None" = None,
         label_column: str | None = None,
         separator: str | None = None,
+        *,
+        ignore_case: bool = False,
+        no_label: str | Iterable[str] = (),
     ) -> "LabelColumns":
         """Find the labels: those given, or else those that the file declares.
 
@@ -69,7 +68,8 @@ class LabelColumns:
             raise ArgumentError("separator= takes at least one character.", "separator")
         label_column = label_column or _single_column_of_tags(table, labels)
         if label_column is not None:
-            return cls._find_tags(table, label_column, separator)
+            none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
+            return cls._find_tags(table, label_column, separator, Spelling(ignore_case, none))
         if table.target is not None:
             return cls(tuple(table.label_names or ()))
         if labels is None:
@@ -86,19 +86,24 @@ class LabelColumns:
         return cls(tuple(names[i] for i in find_labels(labels, names, table.source)))
 
     @classmethod
-    def _find_tags(cls, table: RawTable, column: str, separator: str | None) -> "LabelColumns":
+    def _find_tags(
+        cls, table: RawTable, column: str, separator: str | None, spelling: Spelling
+    ) -> "LabelColumns":
         if table.names is None or table.target is not None:
             text = "label_column= is for tables with named columns"
             raise FormatError(table.source, text, None, "label_column")
         find_columns([column], table.names, table.source)
-        if table.kind(column) == "list":
-            separator = separator or ";"  # of predictions
-        elif separator is None:
-            separator = _guess_separator(table, column)
-        listed = sorted({tag for row in _tags(table, column, separator) for tag in row})
+        guessed = None
+        if separator is None:
+            is_list = table.kind(column) == "list"
+            separator = ";" if is_list else guess_separator(table, column)  # ; of predictions
+            guessed = None if is_list else separator
+        rows = spelling.apply(read_tags(table, column, separator))
+        listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise FormatError(table.source, f"column {shorten(column)} lists no label at all")
-        return cls(tuple(listed), column, separator)
+        table.guesses += find_doubts(rows, guessed)
+        return cls(tuple(listed), column, separator, spelling.ignore_case, spelling.no_label)
 
     def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""
@@ -131,7 +136,8 @@ class LabelColumns:
         return np.column_stack([columns.get(name, none) for name in self.names])
 
     def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> np.ndarray:
-        rows = _tags(table, column, self.separator)
+        spelling = Spelling(self.ignore_case, self.no_label)
+        rows = spelling.apply(read_tags(table, column, self.separator), self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
@@ -146,11 +152,18 @@ def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None
     named = split_names(labels, table.names)
     if len(named) != 1 or named[0] not in table.names:
         return None
-    name, kind = named[0], table.kind(named[0])
-    if kind == "string":
-        words = (cell.strip().lower() for cell in table.strings(name) if cell)
-        return None if any(word in _TRUTH for word in words) else name
-    return name if kind == "list" else None
+    name = named[0]
+    if table.kind(name) == "list":
+        return name
+    if table.kind(name) not in ("string", "number"):
+        return None
+    if table.kind(name) == "number":
+        values = table.numbers(name)[~np.isnan(table.numbers(name))]
+        if (values % 1).any() or 2 * len(np.unique(values)) > len(values):
+            return None  # measurements, not numbered tags
+    # One label has words for yes and no, or 0 and 1; a few of these may be tags, too.
+    words = [cell.strip().lower() for cell in table.strings(name) if cell]
+    return None if 2 * sum(word in _TRUTH for word in words) >= len(words) else name
 
 
 def _read_label(table: RawTable, name: str) -> np.ndarray:
@@ -179,53 +192,3 @@ def _read_label(table: RawTable, name: str) -> np.ndarray:
             "label_column",
         )
     return values.astype(np.uint8)
-
-
-def _guess_separator(table: RawTable, column: str) -> str:
-    """Return the mark between tags that occurs in most rows; refuse to choose among equals."""
-    cells = [cell for cell in table.strings(column) if cell]
-    if any(_list_items(cell) is not None for cell in cells):
-        table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
-        return ";"
-    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
-    best, second = sorted(counts, key=lambda mark: -counts[mark])[:2]
-    # A mark in nearly as many rows may be the separator too, or part of the tags.
-    if 2 * counts[second] > counts[best]:
-        raise FormatError(
-            table.source,
-            f"column {shorten(column)} may be split at {best!r} (in {counts[best]:,} of "
-            f"{len(cells):,} rows) or {second!r} (in {counts[second]:,}); choose with "
-            f"separator={best!r} or separator={second!r}",
-            None,
-            "separator",
-        )
-    if counts[best]:
-        table.guesses.append(Guess(f"{column} split at {best!r}", ("separator",)))
-    return best
-
-
-def _split(cells: Iterable[str | None], separator: str) -> list[list[str]]:
-    """Return the tags of each cell, split at the separator unless the cell is a list."""
-    found = []
-    for cell in cells:
-        tags = _list_items(cell or "")
-        tags = (cell or "").split(separator) if tags is None else tags
-        found.append([tag.strip() for tag in tags if tag.strip()])
-    return found
-
-
-def _list_items(cell: str) -> list[str] | None:
-    """Return the items of a list in square brackets; None for any other cell."""
-    written = _LIST.fullmatch(cell)
-    if written is None:
-        return None
-    items = written["items"]
-    if _ALL_QUOTED.fullmatch(items):
-        return [one or other for one, other in _QUOTED.findall(items)]
-    return None if set(items) & set("[]'\"") else items.split(",")
-
-
-def _tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
-    if table.kind(column) == "list":
-        return table.lists(column)
-    return _split(table.strings(column), separator)

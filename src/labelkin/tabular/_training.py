@@ -1,6 +1,6 @@
 """A labelled table as it is learned from: its features, its labels, and what was found."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,9 @@ class TrainingData:
             "rows": len(self.y),
             "columns": {kind: names for kind, names in kinds.items() if names},
             "labels": list(self.labels.names),
+            "label_counts": dict(
+                zip(self.labels.names, (self.y == 1).sum(axis=0).tolist(), strict=True)
+            ),
             "labels_per_row": round(float(self.y.sum(axis=1).mean()), 4),
             "rows_without_labels": int((~self.y.any(axis=1)).sum()),
         }
@@ -70,6 +73,12 @@ class TrainingData:
             + (f", {plural(empty, 'row')} without any" if empty else "")
         )
 
+    def list_labels(self, most: int = 10) -> str:
+        """Return the most frequent labels with the number of their rows."""
+        counts = self.summary()["label_counts"]
+        ordered = sorted(counts, key=lambda name: -counts[name])
+        return join_names([f"{name} ({counts[name]:,})" for name in ordered], most)
+
 
 def find_training_data(
     X: Any,
@@ -77,6 +86,8 @@ def find_training_data(
     *,
     label_column: str | None = None,
     separator: str | None = None,
+    ignore_case: bool = False,
+    no_label: str | Iterable[str] = (),
     columns: Mapping[str, str] | Schema | None = None,
     **options: Any,
 ) -> TrainingData:
@@ -88,7 +99,9 @@ def find_training_data(
     if not table.n_rows:
         raise FormatError(table.source, "it has no rows")
     notes: list[str] = []
-    found = LabelColumns.find(table, labels, label_column, separator)
+    found = LabelColumns.find(
+        table, labels, label_column, separator, ignore_case=ignore_case, no_label=no_label
+    )
     label_columns = () if table.target is not None else found.columns
     schema = Schema.find(table, label_columns, columns, **options)
     y = found.read(table, notes)
@@ -108,6 +121,8 @@ def split_labels(
     *,
     label_column: str | None = None,
     separator: str | None = None,
+    ignore_case: bool = False,
+    no_label: str | Iterable[str] = (),
 ) -> tuple[Any, Any]:
     """Return the features and the labels of a table, for ``cross_val_score`` and the like.
 
@@ -115,7 +130,7 @@ def split_labels(
     ----------
     data : DataFrame or RawTable
         A table with its labels, or what :func:`labelkin.datasets.read_table` returns.
-    labels, label_column, separator
+    labels, label_column, separator, ignore_case, no_label
         As in :class:`labelkin.TableClassifier`.
 
     Returns
@@ -137,7 +152,9 @@ def split_labels(
     1       1      0      0
     """
     table = RawTable.of(data)
-    found = LabelColumns.find(table, labels, label_column, separator)
+    found = LabelColumns.find(
+        table, labels, label_column, separator, ignore_case=ignore_case, no_label=no_label
+    )
     X = table.data
     if table.target is None:
         X = table.select([name for name in table.names or () if name not in found.columns])

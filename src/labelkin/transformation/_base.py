@@ -32,6 +32,7 @@ from labelkin.base import (
     set_random_states,
 )
 from labelkin.metrics import _estimators as scoring
+from labelkin.rows import Labels
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 
@@ -75,7 +76,8 @@ class TransformationClassifier(MultiLabelClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN where a label is unknown, which binary relevance and
+            chains take.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; one of weight 2 counts as two, one of weight 0 is left out.
             The base classifiers must take them, except in boosting, where they are the weights
@@ -88,17 +90,17 @@ class TransformationClassifier(MultiLabelClassifier):
         """
         if sample_weight is not None and self._passes_weight:
             self._check_takes_weight(sample_weight)
-        rows, labels = self._validate_fit(X, y)
-        weight = check_weight(sample_weight, rows.shape[0])
-        if weight is not None:
-            kept = np.flatnonzero(weight)
-            rows, labels, weight = rows[kept], labels[kept], weight[kept]
-        self._fit(rows, labels, weight)
+        rows, Y, known = self._validate_known(X, y)
+        labels = Labels(Y, check_weight(sample_weight, rows.shape[0]), known)
+        if labels.weight is not None:
+            kept = np.flatnonzero(labels.weight)
+            rows, labels = rows[kept], labels.take(kept)
+        self._fit(rows, labels)
         return self
 
     @abstractmethod
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
-        """Fit to validated data; the weights are positive."""
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        """Fit to validated data; the weights are positive, and some labels may be unknown."""
 
     def _labels(self, X: Matrix) -> Array:
         return self._proba(X) >= 0.5
@@ -177,9 +179,12 @@ def fit_member(
     """Fit a clone of one single-label classifier to what `presort_for` returns.
 
     `rows` are those to train on, some perhaps more than once. The seed is for a base with a
-    ``random_state`` that is None. Where all rows have one class, a `DummyClassifier` is returned.
+    ``random_state`` that is None. Where all rows have one class, a `DummyClassifier` is returned;
+    without any row, one of class 0.
     """
     target = y if rows is None else y[rows]
+    if not len(target):
+        return DummyClassifier().fit(np.zeros((1, 1)), np.zeros(1, dtype=y.dtype))
     if (target == target[0]).all():
         return DummyClassifier().fit(np.zeros((1, 1)), target[:1])
     if isinstance(X, PresortedMatrix):

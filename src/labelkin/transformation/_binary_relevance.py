@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
     fit_member,
@@ -19,7 +20,8 @@ class BinaryRelevanceClassifier(TransformationClassifier):
     The baseline of multi-label methods. It is scikit-learn's `MultiOutputClassifier`, but
     returns one (n, q) array of probabilities, accepts labels that are constant in training,
     and sorts the columns once for the trees of all labels. A label is predicted when its
-    probability is at least one half.
+    probability is at least one half. Where labels are unknown (NaN in y), the classifier of a label
+    is fitted to the samples for which it is known; a label known for none is never predicted.
 
     Parameters
     ----------
@@ -65,14 +67,19 @@ class BinaryRelevanceClassifier(TransformationClassifier):
            [0, 1]])
     """
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    _fits_unknown = True
+
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
         base = self._base_classifier()
         matrix = presort_for(base, X)
         seeds = self._draw_seeds(n_labels)
 
         def fit_label(label: int) -> Any:
-            return fit_member(base, matrix, y[:, label], weight=weight, seed=seeds[label])
+            rows = None if labels.known is None else np.flatnonzero(labels.known[:, label])
+            target, seed = y[:, label], seeds[label]
+            return fit_member(base, matrix, target, rows=rows, weight=weight, seed=seed)
 
         self.estimators_ = self._fit_members(fit_label, n_labels, "labels")
 

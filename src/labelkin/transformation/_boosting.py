@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin.base import Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
     fit_member,
@@ -107,7 +108,8 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.resampling = resampling
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
         base = self._base_classifier()
         resampling = self.resampling or not has_fit_parameter(base, "sample_weight")

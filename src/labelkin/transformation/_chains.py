@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
     add_columns,
@@ -31,6 +32,10 @@ class ChainClassifier(TransformationClassifier):
     The chain is that of scikit-learn's `ClassifierChain`, link by link. In addition, labels
     may be constant in training, the links are trained in parallel (in training no link
     depends on another), and the columns are sorted once for the trees of all links.
+
+    Where labels are unknown (NaN in y), a link is fitted to the samples for which its label is
+    known. For the links after it, the others get the label that it predicts, so that the links of a
+    chain are fitted one after the other. A label known for no sample is never predicted.
 
     Parameters
     ----------
@@ -97,6 +102,7 @@ class ChainClassifier(TransformationClassifier):
            [0, 1]])
     """
 
+    _fits_unknown = True
     _parameter_constraints: dict = {
         **TransformationClassifier._parameter_constraints,
         "order": [None, StrOptions({"natural", "random"}), "array-like"],
@@ -120,7 +126,8 @@ class ChainClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.voting = voting
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
@@ -139,6 +146,29 @@ class ChainClassifier(TransformationClassifier):
                 seed=seeds[number],
             )
 
+        def fit_partial_chain(chain: int) -> list[Any]:
+            filled, order = y.copy(), self.orders_[chain]
+            known, links = np.asarray(labels.known), []
+            for place, label in enumerate(order):
+                earlier, is_known = order[:place], known[:, label]
+                link = fit_member(
+                    _with_nominal_labels(base, matrix, place),
+                    add_columns(matrix, filled[:, earlier]),
+                    y[:, label],
+                    rows=np.flatnonzero(is_known),
+                    weight=weight,
+                    seed=seeds[chain * n_labels + place],
+                )
+                if not is_known.all():
+                    inputs = add_columns(X[~is_known], filled[~is_known][:, earlier])
+                    filled[~is_known, label] = positive_proba(link, inputs) >= 0.5
+                links.append(link)
+            return links
+
+        if labels.known is not None:
+            n_chains = len(self.orders_)
+            self.estimators_ = self._fit_members(fit_partial_chain, n_chains, "chains")
+            return
         links = self._fit_members(fit_link, len(seeds), "links")
         self.estimators_ = [links[i : i + n_labels] for i in range(0, len(links), n_labels)]
 

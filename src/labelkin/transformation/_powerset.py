@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
     class_proba,
@@ -74,7 +75,8 @@ class LabelPowersetClassifier(TransformationClassifier):
            [0, 1, 1]])
     """
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         base = clone(self._base_classifier())
         if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
             base.set_params(n_jobs=self.n_jobs)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from labelkin.base import MAX_SEED, Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import TransformationClassifier, presort_for
 from labelkin.transformation._powerset import LabelPowersetClassifier
 
@@ -115,7 +116,8 @@ class RAkELClassifier(TransformationClassifier):
         self.overlapping = overlapping
         self.voting_threshold = voting_threshold
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         rng = check_random_state(self.random_state)
         self.labelsets_ = self._draw_labelsets(y.shape[1], rng)
         seeds = rng.randint(MAX_SEED, size=len(self.labelsets_))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from labelkin.base import Array, Matrix
+from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
     fit_member,
@@ -87,7 +88,8 @@ class CalibratedLabelRankingClassifier(TransformationClassifier):
            [0, 3, 2, 1]])
     """
 
-    def _fit(self, X: Matrix, y: Array, weight: Array | None) -> None:
+    def _fit(self, X: Matrix, labels: Labels) -> None:
+        y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
         base = self._base_classifier()
         matrix = presort_for(base, X)

@@ -41,6 +41,8 @@ class Guess:
 
     text: str
     arguments: tuple[str, ...]
+    doubtful: bool = False
+    """Whether it may well be wrong, so that the user should decide."""
 
 
 @dataclass
@@ -99,9 +101,9 @@ class RawTable:
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
-        column = self.select([name])
         if not self.is_matrix:
-            return column[name]
+            return self.data[name]
+        column = self.select([name])
         dense = column.toarray() if sparse.issparse(column) else np.asarray(column)
         return import_optional("pandas").Series(dense.ravel().astype(np.float64), name=name)
 
@@ -158,20 +160,25 @@ class RawTable:
         column = self.column(name)
         found = np.empty(self.n_rows, dtype=object)
         found[:] = [
-            None if missing else _as_string(cell)
+            None if missing else as_string(cell)
             for cell, missing in zip(column, column.isna(), strict=True)
         ]
         return found
 
-    def lists(self, name: str) -> list[list[str]]:
-        """Return a column of lists, each as strings."""
+    def lists(self, name: str) -> list[list[Any]]:
+        """Return a column of lists, each without missing items."""
         return [
-            [str(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
+            [_plain(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
             for cell in self.column(name)
         ]
 
 
-def _as_string(cell: Any) -> str:
+def _plain(item: Any) -> Any:
+    """Return a NumPy scalar as Python's."""
+    return item.item() if isinstance(item, np.generic) else item
+
+
+def as_string(cell: Any) -> str:
     """Return a cell as text: whole numbers without a fraction, 3.0 like 3."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))

@@ -1,0 +1,197 @@
+"""Thresholds with a guarantee: the recall or the precision of new rows is at least a given level.
+
+Recall is controlled by conformal risk control: the loss of a row, the share of its labels that are
+missed, can only grow with the threshold, so that the largest threshold at which the losses of n
+rows sum to at most α (n + 1) − 1 has an expected loss of at most α on a new row. Precision is not
+monotone in the threshold. It is controlled by Learn-Then-Test: each threshold of a fixed grid is
+tested, and the smallest one is used for which "the precision is lower" was rejected.
+"""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import binom
+
+from labelkin._utils.names import plural
+from labelkin.base import Array
+from labelkin.decisions._cuts import values_at_cuts
+
+GUARANTEES = ("recall", "precision", "macro_recall", "macro_precision")
+"""What a decision such as "recall:0.9" can guarantee."""
+
+CERTAINTY = 0.9
+"""Probability over the rows at hand with which a level of precision holds."""
+
+# Tested thresholds, decreasing, as log odds. They must not depend on the labels. More of them cost
+# little, since a rejection hands its part of the error to the next.
+_GRID = np.concatenate([[20, 15, 11, 8.5, 7], np.linspace(6, -7, 66), [-9, -12]])
+
+
+def parse_guarantee(decision: Any) -> tuple[str, float] | None:
+    """Return the metric and the level of a decision such as "recall:0.9"; None for others."""
+    name, colon, text = decision.partition(":") if isinstance(decision, str) else ("", "", "")
+    if not colon or name not in GUARANTEES:
+        return None
+    try:
+        level = float(text)
+    except ValueError:
+        level = np.nan
+    if not 0 < level < 1:
+        raise ValueError(
+            f"decision={decision!r}: the level is a number between 0 and 1, as in {name}:0.9."
+        )
+    return name, level
+
+
+def guaranteed_thresholds(name: str, level: float, scores: Array, Y: Array) -> Array:
+    """Return a threshold for each label, with which `name` is at least `level` on new rows.
+
+    Unknown labels (NaN in Y) do not count. Where no threshold has the guarantee, a ValueError says
+    so; of single labels, a warning does, and those get the nearest there is.
+    """
+    if name == "recall":
+        return np.full(Y.shape[1], _recall_threshold(level, scores, Y))
+    if name == "precision":
+        return np.full(Y.shape[1], _precision_threshold(level, scores, Y))
+    by_label = _label_recall if name == "macro_recall" else _label_precision
+    found = [by_label(level, s, y) for s, y in zip(scores.T, Y.T, strict=True)]
+    short = sum(not reached for _, reached in found)
+    if short == len(found):
+        raise ValueError(
+            f"decision='{name}:{level:g}' cannot be reached for any label with these "
+            f"{plural(len(Y), 'row')}: ask for a lower level, or add rows."
+        )
+    if short:
+        instead = (
+            "they are predicted from the lowest score of a row that has them"
+            if name == "macro_recall"
+            else "they are never predicted"
+        )
+        warnings.warn(
+            f"decision='{name}:{level:g}' cannot be reached for {short} of "
+            f"{plural(len(found), 'label')} with these {plural(len(Y), 'row')}: {instead}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return np.array([threshold for threshold, _ in found])
+
+
+def _recall_threshold(level: float, scores: Array, Y: Array) -> float:
+    """Return the largest threshold of all labels with the guarantee, by conformal risk control."""
+    labelled = (Y > 0).any(axis=1)
+    n = int(labelled.sum())
+    allowed = _allowed_losses(level, n)
+    if allowed < 0:
+        raise ValueError(
+            f"decision='recall:{level:g}' needs at least {_least_rows(level)} rows that have a "
+            f"label, and there {'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
+        )
+    ordered, losses = values_at_cuts(
+        Y[labelled] > 0, scores[labelled], lambda predicted, shared, true, q: 1 - shared / true
+    )
+    # Cuts are possible where a score differs from the one before.
+    possible = np.append(True, np.append(ordered[1:] < ordered[:-1], True))
+    cut = int(np.flatnonzero(possible & (losses <= allowed + 1e-9))[0])
+    return float(np.nextafter(ordered[cut - 1], -np.inf)) if cut else np.inf
+
+
+def _label_recall(level: float, scores: Array, y: Array) -> tuple[float, bool]:
+    """Return a label's largest threshold with the guarantee, and whether it has it."""
+    positive = np.sort(scores[y > 0])
+    if not len(positive):
+        return np.inf, False
+    missed = int(_allowed_losses(level, len(positive)))
+    threshold = np.nextafter(positive[max(missed, 0)], -np.inf)
+    return float(threshold), _allowed_losses(level, len(positive)) >= 0
+
+
+def _allowed_losses(level: float, n: int) -> float:
+    """Return the largest sum of n losses with which a new one is at most 1 − level on average."""
+    return (1 - level) * (n + 1) - 1 + 1e-9
+
+
+def _least_rows(level: float) -> int:
+    return int(np.ceil(1 / (1 - level) - 1e-9)) - 1
+
+
+def _precision_threshold(level: float, scores: Array, Y: Array) -> float:
+    """Return the smallest threshold of all labels with the guarantee, by Learn-Then-Test."""
+    grid = _thresholds(scores)
+    predicted, wrong = (
+        _count_above(scores, known, grid) for known in (~np.isnan(Y), np.equal(Y, 0))
+    )
+    p_values = _betting_p_values(wrong / np.maximum(predicted, 1), predicted > 0, 1 - level)
+    threshold = _smallest_rejected(grid, p_values, level)
+    if np.isinf(threshold):
+        raise ValueError(
+            f"decision='precision:{level:g}' cannot be reached with these "
+            f"{plural(len(Y), 'row')}: no threshold has this precision with a certainty of "
+            f"{100 * CERTAINTY:.0f} %; ask for a lower level, or add rows."
+        )
+    return threshold
+
+
+def _label_precision(level: float, scores: Array, y: Array) -> tuple[float, bool]:
+    """Return a label's smallest threshold with the guarantee, and whether it has it."""
+    grid = _thresholds(scores)
+    known = ~np.isnan(y)
+    counts = [
+        _count_above(scores[None], one[None], grid)[0] for one in (known, known & np.equal(y, 0))
+    ]
+    threshold = _smallest_rejected(grid, binom.cdf(counts[1], counts[0], 1 - level), level)
+    return threshold, bool(np.isfinite(threshold))
+
+
+def _thresholds(scores: Array) -> Array:
+    """Return the tested thresholds, decreasing, for probabilities or for other scores."""
+    finite = scores[np.isfinite(scores)]
+    return expit(_GRID) if ((finite >= 0) & (finite <= 1)).all() else _GRID
+
+
+def _count_above(scores: Array, counted: Array, grid: Array) -> Array:
+    """Return how many counted entries of each row are above each threshold, O(n q + n |grid|)."""
+    n, width = len(scores), len(grid) + 1
+    first = np.searchsorted(-grid, -scores, side="right")  # the first threshold below the score
+    cells = (np.arange(n)[:, None] * width + first)[counted]
+    return np.bincount(cells, minlength=n * width).reshape(n, width)[:, :-1].cumsum(axis=1)
+
+
+def _betting_p_values(losses: Array, counted: Array, alpha: float) -> Array:
+    """Return p-values of "the mean is above α" for each column of losses in [0, 1].
+
+    The wealth of a bettor against the hypothesis, who stakes by the variance so far, exceeds c with
+    a probability of at most 1 / c (Waudby-Smith and Ramdas 2024). Far smaller than bounds for any
+    losses in [0, 1] where these are mostly fractions. The rows come in an order of their own, so
+    that a sorted file costs nothing.
+    """
+    order = np.random.RandomState(0).permutation(len(losses))
+    losses, counted = np.where(counted, losses, 0.0)[order], counted[order]
+    n = counted.cumsum(axis=0)
+    mean = (0.5 + losses.cumsum(axis=0)) / (n + 1)
+    variance = (0.25 + np.where(counted, (losses - mean) ** 2, 0).cumsum(axis=0)) / (n + 1)
+    before = np.concatenate([np.full((1, losses.shape[1]), 0.25), variance[:-1]])
+    stake = np.minimum(1, np.sqrt(2 * np.log(100) / (np.maximum(n[-1], 1) * before)))
+    wealth = np.where(counted, np.log1p(stake * (alpha - losses)), 0).cumsum(axis=0)
+    return np.exp(-np.maximum(wealth.max(axis=0), 0))
+
+
+def _smallest_rejected(grid: Array, p_values: Array, level: float) -> float:
+    """Return the smallest threshold whose hypothesis is rejected, ∞ if there is none.
+
+    The fallback procedure (Wiens and Dmitrienko 2005): each hypothesis has a share of the error,
+    and one that is rejected hands what it had to the next. The probability of any wrong rejection
+    is at most 1 − certainty. Most of the error is spent near the thresholds that calibrated
+    probabilities have.
+    """
+    share = np.exp(-np.abs(_GRID - logit(level) + 1))
+    share = (1 - CERTAINTY) * (0.8 * share / share.sum() + 0.2 / len(share))
+    smallest, error = np.inf, 0.0
+    for threshold, p_value, own in zip(grid, p_values, share, strict=True):
+        error += own
+        if p_value <= error:
+            smallest = threshold
+        else:
+            error = 0.0
+    return float(smallest)

@@ -1,0 +1,82 @@
+"""A few hashes of the training rows, to recognise them in other data.
+
+Rows are compared by what their cells mean, so that a row is the same one in a CSV file and in a
+DataFrame: numbers by value, dates by day and time, texts without regard to spaces.
+"""
+
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from labelkin.tabular._dates import parse_date
+
+# Hashes that a model keeps: of more rows than this, those with the smallest hashes.
+_KEPT = 1000
+_BLOCK = 1000  # rows of a matrix that are converted at a time
+
+
+def fingerprint(X: Any, kinds: Mapping[str, str] | None = None) -> list[str]:
+    """Return the smallest hashes of the rows, sorted; the parameters are those of `row_hashes`."""
+    return sorted(set(row_hashes(X, kinds)))[:_KEPT]
+
+
+def count_known_rows(
+    X: Any, known: list[str] | None, kinds: Mapping[str, str] | None = None
+) -> int:
+    """Return how many rows are among those of a fingerprint.
+
+    If the fingerprint holds all training rows the count is exact. Otherwise it is estimated by
+    the rows whose hashes are no larger than the largest of the fingerprint.
+    """
+    if not known:
+        return 0
+    hashes = row_hashes(X, kinds)
+    kept = set(known)
+    found = sum(one in kept for one in hashes)
+    if len(known) < _KEPT or not found:
+        return found
+    return round(len(hashes) * found / sum(one <= known[-1] for one in hashes))
+
+
+def row_hashes(X: Any, kinds: Mapping[str, str] | None = None) -> list[str]:
+    """Return a hash of each row of a table or a matrix; `kinds` are those of a table's columns."""
+    if isinstance(X, list) or hasattr(X, "columns"):
+        columns = [X] if isinstance(X, list) else [X[name] for name in X.columns]
+        of_column = [(kinds or {}).get(getattr(column, "name", ""), "") for column in columns]
+        cells = [
+            map(_writer(kind), column) for column, kind in zip(columns, of_column, strict=True)
+        ]
+        parts: Iterator[bytes] = (
+            "\0".join(row).encode(errors="replace") for row in zip(*cells, strict=True)
+        )
+    else:
+        parts = _parts_of_matrix(X)
+    return [blake2b(part, digest_size=8).hexdigest() for part in parts]
+
+
+def _writer(kind: str) -> Any:
+    """Return a function that writes a cell in one way, whichever type it has."""
+
+    def write(cell: Any) -> str:
+        if cell is None or (cell != cell) is not False:  # NaN, and pandas' NA
+            return ""
+        if isinstance(cell, (bool, int, float, np.number, np.bool_)):
+            return repr(float(cell))
+        text = " ".join(str(cell).split())
+        date = parse_date(text, kind == "day_first_date") if "date" in kind else None
+        return text if date is None else date.isoformat()
+
+    return write
+
+
+def _parts_of_matrix(X: Any) -> Iterator[bytes]:
+    for block in gen_batches(X.shape[0], _BLOCK):
+        rows = sparse.csr_matrix(X[block], dtype=np.float64, copy=True)  # of dense rows, too
+        rows.eliminate_zeros()
+        rows.sort_indices()
+        for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+            yield rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].tobytes()

@@ -1,0 +1,206 @@
+"""Cells that list the labels of a row: how they are written, and what they hold."""
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.names import join_names, plural
+from labelkin.datasets import RawTable
+from labelkin.datasets.formats._raw_table import Guess, as_string
+
+# Marks between tags that are recognised without being given.
+_SEPARATORS = (";", "|", ",", "/", "\t", "\n")
+# What people write into a column of tags for a row without any.
+_NONE = {
+    *("none", "nothing", "n/a", "na", "null", "nil", "nan", "-", "--", "empty"),
+    *("no label", "no labels", "no tag", "no tags", "untagged", "unlabeled", "unlabelled"),
+    *("not applicable", "keine", "keins", "nichts", "ohne", "aucun", "ninguno", "nessuno"),
+}  # fmt: skip
+
+# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
+_LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
+# Possessive quantifiers, and quotes sought only where all of them are closed: linear time.
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
+_ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
+_ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
+_HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
+# Brackets within which a cell is JSON, or Python's form of the same.
+_BRACKETS = ("[{", "[["), ("}]", "]]")
+_MAX_JSON = 100_000  # characters of a cell
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How tags are compared: which of them are one label, and which mean that there is none."""
+
+    ignore_case: bool = False
+    no_label: tuple[str, ...] = ()
+
+    def apply(self, rows: Sequence[Sequence[str]], names: Iterable[str] = ()) -> list[list[str]]:
+        """Return the tags of rows as labels.
+
+        Of spellings of one label, that among `names` is used, or else the most frequent.
+        """
+        none = {fold(word) for word in self.no_label}
+        rows = [[tag for tag in row if fold(tag) not in none] for row in rows] if none else rows
+        if not self.ignore_case:
+            return [list(row) for row in rows]
+        counts = Counter(tag for row in rows for tag in row)
+        # The most frequent spelling comes last, and stays.
+        ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
+        spelled = {fold(tag): tag for tag in [*ordered, *names]}
+        return [[spelled[fold(tag)] for tag in row] for row in rows]
+
+
+def fold(tag: str) -> str:
+    """Return what tags have in common that differ by case or spaces only."""
+    return "".join(tag.casefold().split())
+
+
+def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
+    """Return the tags of each row; what looks like JSON and lists no names is refused."""
+    if table.kind(column) == "list":
+        cells: Iterable[Any] = table.lists(column)
+    else:
+        cells = table.strings(column)
+    found = []
+    for number, cell in enumerate(cells, start=1):
+        try:
+            items = cell if isinstance(cell, list) else _list_items(cell or "")
+            tags = (cell or "").split(separator) if items is None else map(_name_of, items)
+            found.append([tag.strip() for tag in tags if tag.strip()])
+        except ValueError:
+            raise FormatError(
+                table.source,
+                f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, which "
+                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"',
+            ) from None
+    return found
+
+
+def guess_separator(table: RawTable, column: str) -> str:
+    """Return the mark that splits the cells into the fewest, most repeated labels.
+
+    Choosing among equals is refused.
+    """
+    cells = [cell for cell in table.strings(column) if cell]
+    if any(_looks_like_list(cell) for cell in cells):
+        table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
+        return ";"
+    if cells and all(_HASHES.fullmatch(cell) for cell in cells):
+        return _tell_split(table, column, " ")
+    counts = {}
+    for mark in (*_SEPARATORS, " "):
+        if any(mark in cell for cell in cells):
+            tags = [tag.strip() for cell in cells for tag in cell.split(mark) if tag.strip()]
+            counts[mark] = len(set(tags)), -len(tags)
+    # Slashes and spaces are parts of many labels, so these must pay.
+    whole = len({cell.strip() for cell in cells})
+    if "/" in counts and counts["/"][0] > whole:
+        del counts["/"]
+    if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > whole):
+        del counts[" "]
+    if not counts:
+        return ";"
+    best, *others = sorted(counts, key=lambda mark: counts[mark])
+    if others and counts[others[0]] == counts[best]:
+        raise FormatError(
+            table.source,
+            f"column {shorten(column)} has {counts[best][0]:,} different labels split at {best!r} "
+            f"and as many split at {others[0]!r}; choose with separator={best!r} or "
+            f"separator={others[0]!r}",
+            None,
+            "separator",
+        )
+    return _tell_split(table, column, best)
+
+
+def _tell_split(table: RawTable, column: str, mark: str) -> str:
+    shown = "spaces" if mark == " " else repr(mark)
+    table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
+    return mark
+
+
+def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Guess]:
+    """Return what may be wrong with labels, each with the argument that decides.
+
+    `separator` is the mark at which cells were split, if it was guessed.
+    """
+    counts = Counter(tag for row in rows for tag in row)
+    found = []
+    for mark in _SEPARATORS if separator is not None else ():
+        holding = sorted(tag for tag in counts if mark in tag and mark != separator)
+        if holding and fold(holding[0]) not in _NONE:
+            text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
+            found.append(Guess(f"{text} {shorten(holding[0])}", ("separator",), True))
+    spellings: dict[str, list[str]] = {}
+    for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)):
+        spellings.setdefault(fold(tag), []).append(tag)
+    if several := [same for same in spellings.values() if len(same) > 1]:
+        shown = [" and ".join(f"{tag} ({counts[tag]:,})" for tag in same) for same in several]
+        text = f"labels that differ by case or spaces only are kept apart: {join_names(shown, 3)}"
+        found.append(Guess(text, ("ignore_case",), True))
+    if none := [tag for tag in counts if fold(tag) in {fold(word) for word in _NONE}]:
+        shown = [f"{tag} ({counts[tag]:,})" for tag in sorted(none)]
+        text = f"learned as a label, though it may mean that there is none: {join_names(shown)}"
+        found.append(Guess(text, ("no_label",), True))
+    return found
+
+
+def _looks_like_list(cell: str) -> bool:
+    try:
+        return _list_items(cell) is not None
+    except ValueError:
+        return True  # refused when it is read
+
+
+def _list_items(cell: str) -> list[Any] | None:
+    """Return the items of a list in brackets; None for any other cell.
+
+    ValueError is raised for a cell that looks like JSON and is none, or no list.
+    """
+    if _ANGLES.fullmatch(cell):
+        return cell.strip()[1:-1].replace("\n", " ").split("><")
+    written = _LIST.fullmatch(cell)
+    bare = "".join(cell[:40].split()), "".join(cell[-40:].split())
+    if bare[0].startswith(_BRACKETS[0]) or (bare[0][:1] == "{" and bare[1][-1:] == "}"):
+        return _parse(cell)
+    if written is None:
+        return None
+    items = written["items"]
+    if _ALL_QUOTED.fullmatch(items):
+        try:
+            return json.loads(cell)  # with its escapes
+        except ValueError:
+            return [one or other for one, other in _QUOTED.findall(items)]
+    return None if set(items) & set("[]'\"") else items.split(",")
+
+
+def _parse(cell: str) -> list[Any]:
+    """Return a list that is written in JSON, or as Python writes it."""
+    if len(cell) > _MAX_JSON:
+        raise ValueError("too long")
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        try:
+            found = ast.literal_eval(cell.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            raise ValueError("no list") from None
+    if not isinstance(found, list):
+        raise ValueError("no list")
+    return found
+
+
+def _name_of(item: Any) -> str:
+    """Return the label that an item of a list names."""
+    if isinstance(item, dict):
+        item = item.get("name")
+    if isinstance(item, bool) or not isinstance(item, (str, int, float)):
+        raise ValueError("no name")
+    return as_string(item)

@@ -1,0 +1,117 @@
+"""What a reader of the figures is told: rows of training, few rows, rare labels, thresholds."""
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassifier
+from labelkin.decisions import LabelDecision
+from labelkin.evaluation import compare, evaluate_model
+from labelkin.metrics import METRICS
+
+
+def make_table(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "text": [
+                " ".join(rng.choice(["sun", "rain", "fog", "hail", "wind"], 6)) for _ in range(n)
+            ],
+            "kind": rng.choice(["red", "blue", ""], n),
+            "day": [f"2025-{rng.integers(1, 13):02}-{rng.integers(1, 28):02}" for _ in range(n)],
+            "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n)),
+            "warm": rng.integers(0, 2, n),
+            "wet": rng.integers(0, 2, n),
+        }
+    )
+
+
+KINDS = {"text": "text", "kind": "category", "day": "date"}
+
+
+def test_training_rows_are_recognised_in_every_table(tmp_path):
+    from labelkin.persistence import load_model, save_model
+
+    table = make_table()
+    y = table[["warm", "wet"]]
+    model = TableClassifier(MLkNNClassifier(3), columns=KINDS).fit(table, y)
+    save_model(model, tmp_path / "m.labelkin")
+    model = load_model(tmp_path / "m.labelkin")
+    # The same rows, as another program would write them.
+    other = table.assign(
+        day=pd.to_datetime(table["day"]),
+        text=table["text"].str.replace(" ", "  "),
+        kind=table["kind"].astype("category"),
+        size=table["size"].astype("Float64"),
+    ).sample(frac=1, random_state=0)[[*reversed(table.columns)]]
+    found = evaluate_model(model, other, other[["warm", "wet"]])
+    assert found.n_seen == 60
+    assert "60 of 60 rows are among those the model was trained on" in found.remarks[0]
+    new = make_table(seed=1)
+    found = evaluate_model(model, new, new[["warm", "wet"]])
+    assert found.n_seen == 0
+    assert not any("trained on" in remark for remark in found.remarks)
+
+
+def test_few_rows_and_rare_labels_are_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(8, 3)), np.zeros((8, 4), dtype=int)
+    y[0, 0] = 1  # one positive
+    y[:5, 1] = 1
+    y[:, 2] = 1
+    names = ["single", "some", "always", "never"]
+    remarks = compare(MLkNNClassifier(2), X, y, folds=4, label_names=names).remarks
+    assert remarks[0].startswith("8 rows are few")
+    assert "±35 points" in remarks[0]
+    assert remarks[1].startswith("single occurs in the rows of one fold only")
+    assert "2 labels occur in fewer than 10 rows (some, always)" in remarks[2]
+    assert "no row has the label never" in remarks[3]
+    assert "every row has the label always" in remarks[4]
+    n = 200
+    X, y = rng.normal(size=(n, 3)), rng.integers(0, 2, (n, 2))
+    found = compare(MLkNNClassifier(2), X, y, folds=2)
+    assert not any("few" in remark or "fold" in remark for remark in found.remarks)
+
+
+def rare_labels(n=400, seed=0):
+    """Labels that are rare and only half certain, so that none is likelier than not."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    rare = (X[:, :2] > 1) & (rng.random((n, 2)) < 0.3)
+    return X, np.column_stack([X[:, 2] > 0, rare]).astype(int)
+
+
+def test_decisions_are_cross_fitted():
+    X, y = rare_labels()
+    found = compare(MultiLabelLogisticRegression(C=1.0), X, y, folds=4, repeats=2)
+    by_name = {one["decide"]: one["figures"] for one in found.decisions}
+    assert by_name[""]["macro_f1"] == found.results[found.best].figures["macro_f1"]
+    assert {"f1", "macro_f1", "cost:FN=5"} <= set(by_name)
+    # The sixth fold by hand: thresholds of the other three folds of the second repeat.
+    scores = found.results[found.best].scores
+    others = [4, 6, 7]
+    truth = [y[test] for _, test in found.splits]
+    learned = LabelDecision("macro_f1").fit(
+        np.concatenate([scores[i] for i in others]), np.concatenate([truth[i] for i in others])
+    )
+    expected = METRICS["macro_f1"](truth[5], learned.apply(scores[5]))
+    assert by_name["macro_f1"]["macro_f1"][5] == pytest.approx(expected)
+    assert np.mean(by_name["cost:FN=5"]["micro_recall"]) > np.mean(by_name[""]["micro_recall"])
+
+
+def test_poor_threshold_is_said(tmp_path):
+    pytest.importorskip("jinja2")
+    X, y = rare_labels()
+    found = compare(MultiLabelLogisticRegression(C=1.0), X, y, folds=4)
+    remark = found.remarks[-1]
+    assert remark.startswith("a threshold of one half is a poor choice for the rare labels: 2 of 3")
+    assert "--decide " in remark
+    assert found.to_dict()["notes"][-1] == remark
+    found.write_report(tmp_path / "r.html", decide_command="labelkin fit a.csv")
+    page = (tmp_path / "r.html").read_text()
+    assert "labelkin fit a.csv --decide macro_f1\n" in page
+    assert "A threshold of one half is a poor choice" in page
+    # Frequent labels that are found have no such remark.
+    found = compare(MultiLabelLogisticRegression(C=1.0), X, y[:, :1], folds=4)
+    assert not any("one half" in remark for remark in found.remarks)

@@ -1,0 +1,127 @@
+"""Columns of tags as people write them: separators, lists, JSON, spellings."""
+
+import numpy as np
+import pytest
+
+from labelkin import MLkNNClassifier, TableClassifier
+from labelkin.datasets import FormatError, RawTable
+from labelkin.tabular import LabelColumns, split_labels
+from support.damaged import cpu_limit
+
+pd = pytest.importorskip("pandas")
+
+
+def find(cells, **options):
+    data = RawTable("t.csv", pd.DataFrame({"x": range(len(cells)), "tags": cells}), ["x", "tags"])
+    return LabelColumns.find(data, "tags", **options), data
+
+
+def names(cells, **options):
+    return list(find(cells, **options)[0].names)
+
+
+def doubts(cells, **options):
+    _, data = find(cells, **options)
+    return {guess.arguments[0]: guess.text for guess in data.guesses if guess.doubtful}
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (['["python", "web"]', "[]", '["web"]'], ["python", "web"]),
+        (['[{"id": 37, "name": "a"}]', '[{"name": "b"}, {"name": "a"}]'], ["a", "b"]),
+        (["[{'id': 37, 'name': 'python'}]", "[{'id': 1, 'name': \"it's\"}]"], ["it's", "python"]),
+        (['["a \\"b\\"", "\\u00e9t\\u00e9"]'], ['a "b"', "été"]),
+        (["[3, 10]", "[27]"], ["10", "27", "3"]),
+        (["<python><pandas>", "<python>"], ["pandas", "python"]),
+    ],
+)  # fmt: skip
+def test_lists(cells, expected):
+    assert names(cells) == expected
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        '[{"id": 37}]',
+        '{"name": "python"}',
+        '[{"name": "a"}, {"na',
+        '[["a"], ["b"]]',
+        '[{"name": null}]',
+        "[{" * 50_000 + "}]" * 50_000,
+    ],
+)
+def test_other_json_is_refused_with_the_cure(cell):
+    with cpu_limit(5), pytest.raises(FormatError, match=r"in row 2, which names no labels; write"):
+        names(["[]", cell])
+
+
+def test_lists_of_objects_in_a_frame():
+    cells = [[{"id": 1, "name": "a"}], [], [{"id": 2, "name": "b"}, {"id": 1, "name": "a"}]]
+    assert names(cells) == ["a", "b"]
+    with pytest.raises(FormatError, match="in row 1, which names no labels"):
+        names([[{"id": 1}]])
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["#red #blue", "#blue", "#red"], ["#blue", "#red"]),
+        (["doc/docs, perl/x", "doc/api", "perl/x"], ["doc/api", "doc/docs", "perl/x"]),
+        (["doc/docs", "perl/x", "doc/api"], ["doc/api", "doc/docs", "perl/x"]),
+        (["a/b", "b", "a", "a/b/c", "c"], ["a", "b", "c"]),
+        (["Smith, J.; Doe, A.", "Doe, A.", "Smith, J."], ["Doe, A.", "Smith, J."]),
+        (["a b c", "b c", "a c", "c", "a", "b", "a b"], ["a", "b", "c"]),
+        (["new york", "san jose", "new york"], ["new york", "san jose"]),
+        (["27", "3;10", "1;27"], ["1", "10", "27", "3"]),
+        ([27, 3, 10, 27, 3, 10], ["10", "27", "3"]),
+        (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
+    ],
+)  # fmt: skip
+def test_the_separator_that_makes_the_fewest_labels(cells, expected):
+    assert names(cells) == expected
+
+
+def test_measurements_are_no_tags():
+    for cells in ([1.5, 2.5, 1.5, 2.5], [3, 1, 4, 15, 92]):
+        found, data = find(cells)
+        with pytest.raises(FormatError, match="a label column takes 0 and 1"):
+            found.read(data, [])
+
+
+def test_doubtful_labels_name_what_decides():
+    found = doubts(["Audio; video", "audio", "none", "a, b; video", "audio"])
+    assert "1 label not split at ',', such as 'a, b'" in found["separator"]
+    assert "audio (2) and Audio (1)" in found["ignore_case"]
+    assert "none (1)" in found["no_label"]
+    assert doubts(["a;b", "b", "c"]) == {}
+    assert doubts(["a, b;c", "c"], separator=";") == {}
+
+
+def test_spellings_and_words_for_none():
+    cells = ["Audio; video", "audio", "None", "AUDIO", "audio ;Web  site", "web site"]
+    found, data = find(cells, ignore_case=True, no_label=["none"])
+    assert found.names == ("audio", "video", "web site")
+    assert found.read(data, [])[:, 0].tolist() == [1, 1, 0, 1, 1, 0]
+    later = RawTable("n.csv", pd.DataFrame({"tags": ["VIDEO", "NONE"]}), ["tags"])
+    notes = []
+    assert found.read(later, notes).tolist() == [[0, 1, 0], [0, 0, 0]]
+    assert notes == []
+    assert doubts(cells, ignore_case=True, no_label="none") == {}
+
+
+def test_the_classifier_warns_and_takes_the_choice():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=12), "tags": ["Audio;none", "audio", "video"] * 4})
+    model = TableClassifier(MLkNNClassifier(n_neighbors=2), labels="tags")
+    with pytest.warns(UserWarning, match="decides") as caught:
+        model.fit(frame)
+    texts = "".join(str(warning.message) for warning in caught)
+    assert "ignore_case= decides" in texts
+    assert "no_label= decides" in texts
+    assert len(model.label_names_) == 4
+    model.set_params(ignore_case=True, no_label="none").fit(frame)
+    assert model.label_names_.tolist() == ["audio", "video"]
+    assert model.fit(frame[["x"]], frame["tags"]).label_names_.tolist() == ["audio", "video"]
+    _, y = split_labels(frame, "tags", ignore_case=True, no_label="none")
+    assert list(y.columns) == ["audio", "video"]
