@@ -1,5 +1,6 @@
 """``labelkin predict``: labels and probabilities of new rows, in a file or on stdout."""
 
+import csv
 import io
 import json
 import sys
@@ -87,6 +88,14 @@ def command(
             "repeated.",
         ),
     ] = None,
+    formulas: Annotated[
+        bool,
+        options.output_option(
+            "--formulas/--no-formulas",
+            help="Leave texts of a CSV file that begin like a formula (=, +, -, @) as they are, or "
+            "write a single quote before them, for files of others that a spreadsheet opens.",
+        ),
+    ] = True,
     expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -108,7 +117,7 @@ def command(
     check_data_file(data)
     decision = parse_decision(deciding)
     check_device(device)
-    from labelkin.tabular._frames import row_confidence
+    from labelkin.tabular._frames import escape_formulas, row_confidence
 
     # Read the rows, and predict them.
     saved = load_saved_model(model, expected_sha256, device)
@@ -127,6 +136,8 @@ def command(
         per_label = saved.labels.column is None and not top
     columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
     predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
+    if format == "csv" and not formulas:
+        predictions = escape_formulas(predictions)
     if to_stdout:
         # A table for another program is written as it is; the escapes are those of JSON.
         piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
@@ -212,7 +223,10 @@ def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
     if format == "jsonl":
         table.to_json(stream, orient="records", lines=True, force_ascii=False)
     else:
-        table.to_csv(stream, index=False, lineterminator="\n")
+        text = table.to_csv(index=False, lineterminator="\n")
+        if "\r" in text:  # which pandas does not quote, and readers take for the end of a line
+            text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        stream.write(text)
 
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin._utils.files import FormatError, read_unpacked, reason, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import check_unique
+from labelkin.datasets.formats._columns import check_unique, normal_form
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     decode,
     find_delimiter,
     guess_decimal,
     has_thousands,
+    is_number,
     parse_number,
     unit_of,
 )
@@ -83,7 +84,8 @@ def parse_table(
 
     cells = {name: table.column(name) for name in table.column_names}
     columns = dict(cells)
-    names = [name for name in columns if name not in set(as_strings)]
+    strings = set(map(normal_form, as_strings))
+    names = [name for name in columns if name not in strings]
     for name in names:
         columns[name] = _plain_values(cells[name])
     # What is left are texts, and numbers that people write with commas, spaces and units.
@@ -171,20 +173,34 @@ def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
     """Refuse a quote that opens a cell and is not closed: it would swallow the rows after it.
 
     It is found where the file ends before the quote is closed, or where the quote that closes it
-    lies on a later line and is followed by text: that one was meant to open a cell.
+    lies on a later line and is followed by text: that one was meant to open a cell. Text behind
+    a quote on the same line is joined to it by Arrow, which is refused where it makes a number:
+    ``"2"3`` is not 23.
     """
     if b'"' not in content:
         return
     mark = re.escape(delimiter.encode())
     cells = re.compile(
         rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
-        rb'(?:(?P<closed>"(?=' + mark + rb'|[\r\n]|\Z))|(?P<text>")|\Z)'
+        rb'(?:(?P<closed>"(?='
+        + mark
+        + rb'|[\r\n]|\Z))|"(?P<text>[^\r\n]*?(?='
+        + mark
+        + rb"|[\r\n]|\Z))|\Z)"
     )
     for cell in cells.finditer(content):
+        if cell["closed"] is not None:
+            continue
+        line = len(content[: cell.start() + 1].splitlines())
         within_line = b"\n" not in cell[0] and b"\r" not in cell[0]
-        if cell["closed"] is None and not (cell["text"] and within_line):
-            line = len(content[: cell.start() + 1].splitlines())
+        if not (cell["text"] and within_line):
             raise FormatError(path, "a quote opens here and is not closed", line)
+        joined = cell[0].replace(b'"', b"").decode()
+        if any(is_number(joined.strip(), mark) for mark in ".,"):
+            message = (
+                f"the cell {shorten(cell[0].decode())} is neither a number nor a text in quotes"
+            )
+            raise FormatError(path, message, line)
 
 
 def _plain_values(cells: Any) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason, shorten
+from labelkin.datasets.formats._columns import normal_form
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
@@ -27,7 +28,7 @@ _MARKS = {
 
 
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
-    """Return the text and its encoding, guessed if None.
+    """Return the text, in Unicode's normal form, and its encoding, guessed if None.
 
     The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
     of Windows that differs little from latin-1.
@@ -40,7 +41,7 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             except UnicodeError:
                 continue
             if "\0" not in text:
-                return text, "utf-8" if candidate == "utf-8-sig" else candidate
+                return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
         encoding = "latin-1"
     try:
         text = raw.decode(encoding)
@@ -62,7 +63,7 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             None,
             "encoding",
         )
-    return text.removeprefix("\ufeff"), encoding
+    return normal_form(text.removeprefix("\ufeff")), encoding
 
 
 def find_delimiter(text: str) -> str:
