@@ -80,7 +80,7 @@ COMMANDS = {
     "explain as JSON": ["explain", "M", "T", "--json"],
     "evaluate": ["evaluate", "T", "--labels", str(-len(HOSTILE)), "--model", "mlknn,br"],
     "evaluate a model": ["evaluate", "M", "T"],
-    "not a number": ["datasets", "describe", "T", "--labels", str(-len(HOSTILE))],
+    "describe": ["datasets", "describe", "T", "--labels", str(-len(HOSTILE))],
     "no such label": ["evaluate", "T", "--labels", "\x1b[31m,\u202e"],
     "no such file": ["predict", "M", "\x1b[31m\nwritten: /etc/passwd.csv"],
     "no such option": ["fit", "T", "\x1b]0;x\x07", "--\x1b[31m"],

@@ -178,6 +178,11 @@ def find_candidates(
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
     check_device(choice.device, decision)
+    if choice.seconds and choice.time_column and not several:
+        raise ValueError(
+            f"--time {choice.time}: here it takes the seconds for --model auto, a number; labelkin "
+            "evaluate takes a column."
+        )
     from labelkin.methods import METHODS, user_method
 
     if "auto" in names:

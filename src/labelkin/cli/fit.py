@@ -90,6 +90,7 @@ def command(
         facts["decide"] = deciding.decide or deciding.threshold
     details = {
         **facts,
+        "data": str(data),
         "rows": len(training.y),
         "decisions": learn_thresholds(model.estimator_, training.y),
     }

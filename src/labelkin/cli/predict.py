@@ -1,25 +1,23 @@
 """``labelkin predict``: labels and probabilities of new rows, in a file or on stdout."""
 
-import csv
 import io
-import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._methods import check_device, parse_decision
-from labelkin.cli._output import Notes, check_output, echo, print_json, split_names
+from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
 
 if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-
+    from labelkin.cli._data import SavedModel
     from labelkin.datasets import RawTable
-    from labelkin.tabular import LabelColumns
 
+_BLOCK = 2000  # rows that are predicted at a time
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 EXAMPLES = """Examples:
@@ -77,15 +75,16 @@ def command(
         options.output_option(
             "--id",
             metavar="COLUMN",
-            help="Column of DATA that identifies the rows; by default they are numbered from 1.",
+            help="Column of DATA that identifies the rows; by default the one that was recognised "
+            "in training, else they are numbered from 1.",
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
         options.output_option(
             metavar="COLUMN",
-            help="Columns of DATA to copy to the output, separated by commas, or all. May be "
-            "repeated.",
+            help="Columns of DATA to copy to the output, separated by commas, or all, or none; by "
+            "default the start of the first text. May be repeated.",
         ),
     ] = None,
     formulas: Annotated[
@@ -103,11 +102,12 @@ def command(
 ) -> None:
     """Predict the labels of new rows.
 
-    The output has one row per row of DATA: its number (or --id), the columns of --keep, the
-    predicted labels in one column and the confidence (the probability that the decision on the
-    row's least certain label is right). If the model was trained on one column per label, such
-    columns of 0 and 1 follow. Columns of DATA that the model was not trained on are ignored.
-    --json prints one JSON object per row.
+    The output has one row per row of DATA: its identifier or number, the start of its text (or the
+    columns of --keep), the predicted labels in one column and the confidence (the probability that
+    the decision on the row's least certain label is right). If the model was trained on one column
+    per label, such columns of 0 and 1 follow. Beside the true labels, those that are predicted are
+    named predicted_…. Columns of DATA that the model was not trained on are ignored. --json prints
+    one JSON object per row. Rows are predicted and written in blocks.
     """
     to_stdout = str(out) == "-"
     format = ("jsonl" if as_json else "csv") if to_stdout else _find_format(out)
@@ -117,49 +117,58 @@ def command(
     check_data_file(data)
     decision = parse_decision(deciding)
     check_device(device)
-    from labelkin.tabular._frames import escape_formulas, row_confidence
+    from sklearn.utils import _safe_indexing, gen_batches
+
+    from labelkin.tabular._predictions import (
+        CONFIDENCE,
+        PredictionForm,
+        PredictionWriter,
+    )
 
     # Read the rows, and predict them.
     saved = load_saved_model(model, expected_sha256, device)
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
-    kept = {"row": list(range(1, table.n_rows + 1))}
-    if id_column is not None:
-        kept = _columns_as_written(table, [id_column], "--id")
-    kept |= _columns_as_written(table, wanted, "--keep")
+    n, kept = table.n_rows, _kept_columns(table, saved, id_column, None if keep is None else wanted)
     notes.flush()
-    labels, scores, _ = saved.predict(X, decision)
 
-    # Write one row per row.
+    # Predict block by block; each is written before the next one is predicted.
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    columns = {**kept, "labels": [], "confidence": row_confidence(labels, scores)}
-    predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
-    if format == "csv" and not formulas:
-        predictions = escape_formulas(predictions)
-    if to_stdout:
+    form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
+    total = 0
+    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=quiet) as update:
+        writer = PredictionWriter(stream, format, formulas=formulas)
+        for block in gen_batches(n, _BLOCK):
+            labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
+            writer.write(form.frame(labels, scores, block.start))
+            total += int(labels.sum())
+            update(completed=block.stop)
+        writer.close()
+    notes.print(f"confidence: {CONFIDENCE}")
+    if as_json and not to_stdout:
+        facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
+        print_json({**facts, "labels_per_row": round(total / n, 4)})
+    elif not (quiet or to_stdout):
+        echo(f"written: {out} ({n:,} rows, {total / n:.2g} labels per row)")
+
+
+@contextmanager
+def _opened(out: Path, format: str) -> Iterator[Any]:
+    """Open the output: a file, which appears when all of it is written, or stdout."""
+    if str(out) == "-":
         # A table for another program is written as it is; the escapes are those of JSON.
         piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
-        is_escaped = format == "jsonl" or sys.stdout.isatty()
-        _write(predictions, sys.stdout if is_escaped else piped, format)
-        sys.stdout.flush()
+        yield sys.stdout if format == "jsonl" or sys.stdout.isatty() else piped
         return
     with open_for_writing(out) as file:
         if format == "parquet":
-            predictions.to_parquet(file, index=False)
-        else:
-            stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            _write(predictions, stream, format)
-            stream.flush()
-            stream.detach()  # the file is closed by open_for_writing
-
-    mean = float(labels.sum(axis=1).mean())
-    if as_json:
-        facts = {"out": str(out), "rows": len(labels), "labels": list(saved.labels.names)}
-        print_json({**facts, "labels_per_row": round(mean, 4)})
-    elif not quiet:
-        echo(f"written: {out} ({len(labels):,} rows, {mean:.2g} labels per row)")
+            yield file
+            return
+        stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield stream
+        stream.detach()  # the file is closed by open_for_writing
 
 
 def _find_format(out: Path) -> str:
@@ -175,58 +184,24 @@ def _find_format(out: Path) -> str:
     )
 
 
-def _tabulate(
-    columns: dict[str, Any],
-    label_columns: "LabelColumns",
-    labels: "np.ndarray",
-    scores: "np.ndarray",
-    format: str,
-    proba: bool,
-    top: int,
-    per_label: bool,
-) -> "pd.DataFrame":
-    """Return one row per row, with its labels, and the most likely ones or all if wanted.
+def _kept_columns(
+    table: "RawTable", saved: "SavedModel", id_column: str | None, wanted: list[str] | None
+) -> dict[str, list[Any]]:
+    """Return the columns before the predictions: what identifies a row, and those of --keep."""
+    from labelkin.tabular._predictions import identify_rows
 
-    Label sets are joined by the separator of the training data, or written as lists if a label
-    contains it. A column that is no label gets a "_" if a label has its name.
-    """
-    import pandas as pd
-
-    names, separator = list(label_columns.names), label_columns.separator
-    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
-    likely, scores = (-scores).argsort(axis=1, kind="stable")[:, :top], scores.round(6)
-    if format == "jsonl":
-        columns["labels"] = sets
-        if top:
-            columns["top"] = [
-                [{"label": names[j], "probability": p[j]} for j in found]
-                for p, found in zip(scores, likely, strict=True)
-            ]
-        if proba:
-            columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
-        return pd.DataFrame(columns)
-    as_list = any(separator in name for name in names)
-    columns["labels"] = [json.dumps(s) if as_list else separator.join(s) for s in sets]
-    for rank, found in enumerate(likely.T, start=1):
-        columns[f"label_{rank}"] = [names[j] for j in found]
-        columns[f"probability_{rank}"] = [p[j] for p, j in zip(scores, found, strict=True)]
-    own = names if proba or per_label else []
-    table: dict[str, Any] = {}
-    for name, cells in columns.items():
-        while name in own or name in table:
-            name += "_"
-        table[name] = cells
-    return pd.DataFrame(table | dict(zip(own, (scores if proba else labels).T, strict=False)))
-
-
-def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
-    if format == "jsonl":
-        table.to_json(stream, orient="records", lines=True, force_ascii=False)
-    else:
-        text = table.to_csv(index=False, lineterminator="\n")
-        if "\r" in text:  # which pandas does not quote, and readers take for the end of a line
-            text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-        stream.write(text)
+    recognised = identify_rows(table, saved.classifier.schema_)
+    own: dict[str, list[Any]] = {
+        name: cells for name, cells in recognised.items() if name in saved.identifiers
+    }
+    if id_column is not None:
+        own = _columns_as_written(table, [id_column], "--id")
+    kept = own or {"row": list(range(1, table.n_rows + 1))}
+    if wanted is None:
+        return kept | {n: c for n, c in recognised.items() if n not in saved.identifiers}
+    if wanted == ["none"] and "none" not in (table.names or ()):
+        return kept
+    return kept | _columns_as_written(table, wanted, "--keep")
 
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:

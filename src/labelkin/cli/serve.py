@@ -1,6 +1,7 @@
 """``labelkin serve``: a model as a web page and a JSON endpoint on this machine."""
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from labelkin.cli._output import echo
 if TYPE_CHECKING:
     from socket import socket
 
+    from labelkin.datasets import RawTable
     from labelkin.serve import Service
 
 EXAMPLES = """Examples:
@@ -45,6 +47,14 @@ def command(
         ),
     ] = None,
     deciding: options.DecisionOptions,
+    training: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The training data, to show its rows in explanations; by default the file that "
+            "the model was fitted on, if it is still there.",
+        ),
+    ] = None,
     megabytes: Annotated[
         float,
         limit_option(
@@ -76,7 +86,8 @@ def command(
     listener = _listen(host, port)
     with listener:
         saved = load_saved_model(model, expected_sha256)
-        service = make_service(saved, decision)
+        known = saved.read_training(training, options.ReadingOptions())
+        service = make_service(saved, decision, known)
         limits = Limits(megabytes=megabytes, rows=rows, seconds=seconds)
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
@@ -101,7 +112,9 @@ def command(
                 typer.echo("stopped", err=True)
 
 
-def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
+def make_service(
+    saved: SavedModel, decision: Decision | None, training: "RawTable | None" = None
+) -> "Service":
     """Return what predicts the rows of requests; a decision that the file lacks is refused."""
     import numpy as np
 
@@ -117,7 +130,7 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
         decide(np.full((1, len(saved.labels.names)), 0.5))
     known = METHODS.get(str(saved.info.details.get("model")))
     method = "" if known is None else known.title
-    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide)
+    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide, training)
 
 
 def _listen(host: str, port: int) -> "socket":

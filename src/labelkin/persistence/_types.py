@@ -182,6 +182,10 @@ _SCHEMA = {
     "gaps": bool,
     "ignored": [str],
     "decimal": {".", ","},
+    "trend": bool,
+    "ranges": (None, {str: [float]}),
+    "n_rows": int,
+    "identifiers": [str],
 }
 _LABELS = {
     "names": [str],
@@ -189,6 +193,7 @@ _LABELS = {
     "separator": str,
     "ignore_case": bool,
     "no_label": [str],
+    "missing": (None, {"no", "unknown", "drop"}),
 }
 
 
@@ -307,6 +312,12 @@ VALUES: dict[str, str] = {
     **{
         f"numpy.{kind.__name__}": f"numpy.{kind.__name__}"
         for kind in (np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8)
+    },
+    # Functions of numbers alone, such as log1p of a FunctionTransformer.
+    **{
+        f"numpy.{name}": f"numpy.{name}"
+        for name, value in vars(np).items()
+        if isinstance(value, np.ufunc)
     },
 }
 """Types and functions that are values of parameters."""

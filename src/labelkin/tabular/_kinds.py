@@ -65,6 +65,21 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     return _kind_of_strings(table, name)
 
 
+def is_identifier(table: RawTable, name: str) -> bool:
+    """Return whether a column tells rows apart: distinct numbers, or distinct single words."""
+    kind = table.kind(name)
+    if kind == "number":
+        return _are_identifiers(name, table.numbers(name))
+    if kind != "string" or table.column(name).isna().any():
+        return False
+    cells = table.strings(name)
+    is_named = bool(_IDENTIFIER_NAME.search(name))
+    return (
+        len(set(cells)) == len(cells) >= (2 if is_named else _MIN_IDENTIFIERS)
+        and max(len(cell.split()) for cell in cells) == 1
+    )
+
+
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
