@@ -49,6 +49,7 @@ def read_training_data(
         ignore_case=options.ignore_case,
         no_label=options.no_label or (),
         columns=columns,
+        hierarchy=options.hierarchy,
         max_words=options.max_words,
         **preparation,
     )
