@@ -213,7 +213,8 @@ fit binary.csv --labels a,b                         # binary.csv
 fit nul.csv --labels a,b                            # nul.csv
 fit notmarks.csv --labels a,b                       # label 'a' holds '2' in row 2
 fit half.csv --labels a,b                           # holds '0.5' in row 2
-fit gap.csv --labels a,b                            # holds nothing in row 2
+fit gap.csv --labels a,b -m rakel                   # cannot learn from unknown labels
+fit gap.csv --labels a,b --missing-labels maybe     # is not one of
 fit words.csv --labels a,b                          # holds 'drama' in row 2
 fit unlabelled.csv --labels a,b                     # no row has any label
 fit hole.csv --labels a,b --ignore z                # no feature column is left

@@ -286,3 +286,21 @@ def test_columns_of_an_array_and_decisions_around():
         Z = model.predict(X)
         assert (Z[:, 0] >= Z[:, 1]).all()
         assert (Z[:, 1] >= Z[:, 2]).all()
+
+
+def test_unknown_labels_below_a_label_that_y_lacks():
+    hierarchy = LabelHierarchy.from_names(["r/a", "r/b"], "/")
+    y = np.array([[np.nan, 0], [np.nan, 1], [0, 0]])
+    np.testing.assert_array_equal(hierarchy.close(y), y)
+    X = np.arange(12.0).reshape(6, 2) % 5
+    model = HierarchyClassifier(MultiLabelLogisticRegression(C=1.0), hierarchy="/")
+    seen = {}
+
+    class Recorder(MultiLabelLogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen["y"] = y
+            return super().fit(X, y)
+
+    y = pd.DataFrame({"r/a": [np.nan, 1, 0, 0, 1, 0], "r/b": [0, 1, 0, 1, 0, 0]})
+    model.set_params(estimator=Recorder(C=1.0)).fit(X, y)
+    np.testing.assert_array_equal(seen["y"][:3, 2], [np.nan, 1, 0])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli._data import check_data_file
-from labelkin.cli._options import Json, Labels, Overwrite
+from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite
 from labelkin.cli._output import check_output, print_json, print_table
 
 if TYPE_CHECKING:
@@ -68,14 +68,25 @@ def describe(
         str, typer.Argument(metavar="NAME|PATH", help="A known dataset's name, or a file.")
     ],
     labels: Labels = None,
+    missing_labels: MissingLabels = None,
     subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
     """Show the statistics of a dataset: its size, label sets and imbalance."""
+    from labelkin.datasets import FormatError, read_table
     from labelkin.datasets import describe as compute_statistics
+    from labelkin.tabular import find_training_data
 
-    bunch = _load(source, labels, subset, data)
+    try:
+        bunch = _load(source, labels, subset, data, missing_labels)
+    except FormatError:  # perhaps a table with columns of any kind
+        table = read_table(source)
+        if table.target is not None:
+            raise
+        bunch = find_training_data(table, labels, missing_labels=missing_labels).as_bunch()
+    for guess in bunch.get("guesses", ()):
+        typer.echo(f"reading {bunch.name}: {guess} (--missing-labels)", err=True)
     statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
     if as_json:
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
@@ -142,7 +153,13 @@ def fetch(
             typer.echo(f"{name}: {find_dataset(name, data)}")
 
 
-def _load(source: str, labels: str | None, subset: str | None, data: Path | None) -> "Bunch":
+def _load(
+    source: str,
+    labels: str | None,
+    subset: str | None,
+    data: Path | None,
+    missing_labels: str | None = None,
+) -> "Bunch":
     """Load a known dataset or read a file; the result has a name."""
     from labelkin.datasets import dataset_info, dataset_names, load_dataset, read
 
@@ -151,7 +168,7 @@ def _load(source: str, labels: str | None, subset: str | None, data: Path | None
     if source.lower() not in dataset_names() and path.exists():
         if subset is not None:
             raise ValueError("--subset applies only to known datasets; files are read whole.")
-        bunch = read(path, labels=labels)
+        bunch = read(path, labels=labels, missing_labels=missing_labels)
         bunch.name = path.name
         return bunch
     if labels is not None:

@@ -111,6 +111,8 @@ class HierarchyClassifier(WrappingClassifier):
                 names = list(given)
         self.hierarchy_ = useful = self._useful(LabelHierarchy.of(self.hierarchy, names), names)
         target: Any = np.zeros((len(Y), len(useful.names)))
+        if known is not None:
+            target[~known.all(axis=1)] = np.nan  # those that y lacks, in rows with unknown labels
         target[:, : len(names)] = Y if known is None else np.where(known, Y, np.nan)
         if len(useful.edges):
             target = useful.closure(target)

@@ -297,7 +297,7 @@ class LabelHierarchy:
         if not len(self.edges):
             return y
         wide = np.zeros((len(y), len(self.names)))
-        wide[:, y.shape[1] :] = np.nan if y.dtype.kind == "f" and np.isnan(y).any() else 0
+        wide[np.isnan(y).any(axis=1)] = np.nan
         wide[:, : y.shape[1]] = y
         return self.closure(wide)[:, : y.shape[1]].astype(y.dtype)
 

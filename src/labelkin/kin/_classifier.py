@@ -156,6 +156,13 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     matrices are made dense; large ones never are. A label that is constant in training keeps its
     prior, (1 + samples with it) / (2 + samples).
 
+    With unknown labels, kernel regressions and logistic regressions are those of each label on the
+    rows where it is known. Forests of single labels are grown on these; for forests of all labels,
+    unknown labels are replaced by their means in the bag. Pairs of a projection are drawn by the
+    labels known in both rows. Widths and ridges are chosen by approximate leave-one-out errors of
+    known labels, and the scores of a fold left out are computed to about one hundredth. A label of
+    which nothing is known has the probability 1/2.
+
     With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels,
     projections, topics and logistic regression are then computed on the device of X, and trees and
     the combination on the host. The model is that of the host up to rounding, and its arrays are on
@@ -183,7 +190,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     True
     """
 
-    _fits_blocks = True
+    _fits_blocks = _fits_unknown = True
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
@@ -228,7 +235,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame, Dask array} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. Every
+            member, their combination, the decision and `oob_score_` use the known labels.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 is the same as the sample twice, in the same fold, 0 as none at all:
             in every member, their combination, the decision and `oob_score_`. Views of the
@@ -278,9 +286,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
         # Decide
         again = repeat_rows(labels)
+        truth = labels.with_nan()
         once = slice(None) if parse_guarantee(self.decision) else again  # it counts observations
-        self.decision_ = LabelDecision(self.decision).fit(proba[once], labels.Y[once])
-        truth, proba = labels.Y[again], proba[again]
+        self.decision_ = LabelDecision(self.decision).fit(proba[once], truth[once])
+        truth, proba = truth[again], proba[again]
         self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
         alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
         self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))

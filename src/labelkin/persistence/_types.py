@@ -169,6 +169,10 @@ def _check_counts(counts: Any) -> None:
     _check_equal(counts, search.X.shape[0], n_rows)
     if not 0 <= search.n_neighbors <= n_rows:
         raise ValueError("a neighbour search has more neighbours than rows")
+    if (known := counts.known) is not None:
+        if not isinstance(known, np.ndarray) or known.dtype != bool:
+            raise ValueError("the mask of known labels is no array of booleans")
+        _check_equal(counts, known.shape, counts.Y.shape)
 
 
 # What the state of a table's schema and of its labels may hold, tuples as lists.
@@ -182,6 +186,9 @@ _SCHEMA = {
     "gaps": bool,
     "ignored": [str],
     "decimal": {".", ","},
+    "trend": bool,
+    "ranges": (None, {str: [float]}),
+    "n_rows": int,
     "identifiers": [str],
 }
 _LABELS = {
@@ -190,6 +197,7 @@ _LABELS = {
     "separator": str,
     "ignore_case": bool,
     "no_label": [str],
+    "missing": (None, {"no", "unknown", "drop"}),
 }
 
 
@@ -321,6 +329,12 @@ VALUES: dict[str, str] = {
     **{
         f"numpy.{kind.__name__}": f"numpy.{kind.__name__}"
         for kind in (np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8)
+    },
+    # Functions of numbers alone, such as log1p of a FunctionTransformer.
+    **{
+        f"numpy.{name}": f"numpy.{name}"
+        for name, value in vars(np).items()
+        if isinstance(value, np.ufunc)
     },
 }
 """Types and functions that are values of parameters."""

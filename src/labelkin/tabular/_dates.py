@@ -85,32 +85,62 @@ def as_times(values: Any, name: str) -> np.ndarray:
 
 
 class DateEncoder(TransformerMixin, BaseEstimator):
-    """Turn columns of dates into numbers: year, month, weekday and hour of each.
+    """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
+
+    A date outside of the range of the training rows has the month, and the year, of the end of the
+    range: what a classifier would make of others was never seen.
 
     Parameters
     ----------
     day_first : bool, default=False
         Whether 3/4/2025 is the third of April. Dates that begin with the year are always read
         as year, month, day.
+    trend : bool, default=False
+        Whether the year is used, so that what changed over time in the training rows holds for
+        the time of its end.
+
+    Attributes
+    ----------
+    first_, last_ : ndarray of shape (n_columns, 2)
+        Year, with the day of the year as its fraction, and month of the first and the last date
+        of each column; NaN where it has none.
     """
 
-    def __init__(self, day_first: bool = False) -> None:
+    def __init__(self, day_first: bool = False, trend: bool = False) -> None:
         self.day_first = day_first
+        self.trend = trend
 
     def fit(self, X: Any, y: Any = None) -> "DateEncoder":
-        """Store the number of columns; nothing else is learned."""
+        """Find the range of the dates of each column."""
         self.n_features_in_ = np.shape(X)[1]
         names = getattr(X, "columns", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
+        parts = self._parse(X)[:, :, :2]
+        self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
+        for j in range(self.n_features_in_):
+            if len(known := parts[~np.isnan(parts[:, j, 0]), j]):
+                self.first_[j] = known[known[:, 0].argmin()]
+                self.last_[j] = known[known[:, 0].argmax()]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return four columns for each column of X, NaN where a date is missing.
+        """Return three or four columns for each column of X, NaN where a date is missing.
 
         The year has the day of the year as its fraction, Monday is 0, the hour has minutes as
         its fraction.
         """
+        found = self._parse(X)
+        year = found[:, :, 0]
+        for outside, end in (
+            (year < self.first_[:, 0], self.first_),
+            (year > self.last_[:, 0], self.last_),
+        ):
+            found[:, :, :2] = np.where(outside[:, :, None], end, found[:, :, :2])
+        return found[:, :, 0 if self.trend else 1 :].reshape(len(found), -1)
+
+    def _parse(self, X: Any) -> np.ndarray:
+        """Return year, month, weekday and hour of each cell."""
         cells = np.asarray(X, dtype=object)
         found = np.full((*cells.shape, 4), np.nan)
         for place, cell in np.ndenumerate(cells):
@@ -122,12 +152,12 @@ class DateEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"{text!r} is not a date that can be read.")
             year = date.year + (date.timetuple().tm_yday - 1) / 366
             found[place] = year, date.month, date.weekday(), date.hour + date.minute / 60
-        return found.reshape(len(cells), -1)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""
         names = _check_feature_names_in(self, input_features)
-        parts = ("year", "month", "weekday", "hour")
+        parts = ("year", "month", "weekday", "hour")[0 if self.trend else 1 :]
         return np.array([f"{name} {part}" for name in names for part in parts], object)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,7 @@
 """The pipeline from a table's columns to predictions.
 
 Numbers are imputed by the median, categories become one indicator per value, dates numbers of
-year, month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
+month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
 that a fitted model takes rows as they are in the file, and nothing is learned from the rows a
 model is tested on.
 
@@ -84,7 +84,10 @@ def _column_transformer(schema: Schema) -> Any:
         )
     for kind, day_first in (("date", False), ("day_first_date", True)):
         if dates := schema.of_kind(kind):
-            numbers = [("dates", DateEncoder(day_first)), *_number_steps(schema.scale)]
+            numbers = [
+                ("dates", DateEncoder(day_first, schema.trend)),
+                *_number_steps(schema.scale),
+            ]
             parts.append((kind, Pipeline(numbers), dates))
     for name in schema.of_kind("text"):
         words = TfidfVectorizer(

@@ -16,6 +16,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind, is_identifier
+from labelkin.tabular._ranges import find_ranges, note_outside
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
@@ -38,6 +39,12 @@ class Schema:
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
     """Decimal mark of numbers that are given as strings."""
+    trend: bool = False
+    """Whether the year of dates is used."""
+    ranges: dict[str, list[float]] | None = None
+    """Lowest and highest value of columns of numbers and dates, in days, in the training rows."""
+    n_rows: int = 0
+    """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
     """Columns of the training data that told its rows apart and are not learned from."""
 
@@ -77,6 +84,7 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
+        trend: bool = False,
     ) -> "Schema":
         """Find the kind of each column but the labels.
 
@@ -130,6 +138,9 @@ class Schema:
             scale=scale,
             max_words=max_words,
             decimal=table.decimal,
+            trend=trend,
+            ranges=find_ranges(table, kinds),
+            n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
         )
 
@@ -147,6 +158,8 @@ class Schema:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
         found = {name: self._read_column(table, name, kind) for name, kind in self.columns.items()}
+        if self.ranges and (outside := note_outside(found, self.columns, self.ranges, self.n_rows)):
+            notes.append(f"{table.source}: {outside}")
         gaps = {name: int(np.isnan(found[name]).sum()) for name in self.of_kind("number")}
         _note_gaps(table, sum(gaps.values()), [name for name in gaps if gaps[name]], notes)
         pandas = import_optional("pandas")
