@@ -201,6 +201,15 @@ _LABELS = {
 }
 
 
+def _check_hierarchy(hierarchy: Any) -> None:
+    """Check that edges lead from label to label, without a cycle: they are followed."""
+    check_json(list(hierarchy.names), [str])
+    edges = hierarchy.edges
+    if not isinstance(edges, np.ndarray) or edges.dtype.kind != "i" or edges.shape[1:] != (2,):
+        raise ValueError("the edges of a hierarchy are not pairs of numbers")
+    hierarchy.check()
+
+
 def _check_schema(schema: Any) -> None:
     _check_state(schema, _SCHEMA)
 
@@ -250,6 +259,10 @@ Check = Callable[[Any], None]
 OBJECTS: dict[str, tuple[str, Check]] = {
     "calibration.SlopeCalibration": ("labelkin.calibration._curves.SlopeCalibration", _none),
     "decisions.LabelDecision": ("labelkin.decisions._label_decision.LabelDecision", _none),
+    "hierarchy.LabelHierarchy": (
+        "labelkin.hierarchy._hierarchy.LabelHierarchy",
+        _check_hierarchy,
+    ),
     "kernel.DirectKernelRidge": ("labelkin.kernel._direct.DirectKernelRidge", _none),
     "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
     "kin.Combination": ("labelkin.kin._combination.Combination", _none),
