@@ -64,8 +64,9 @@ docs: $(VENV)/.docs-installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "the site is in docs/_build/html/index.html"
 
-# Builds the wheel and tests it in fresh environments: lowest and newest scikit-learn.
-release: $(VENV)/.release-installed
+# Runs the tests with the lowest versions, then builds the wheel and tests it in fresh environments:
+# lowest and newest scikit-learn.
+release: $(VENV)/.release-installed test-lowest
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python tools/try_wheel.py dist/*.whl

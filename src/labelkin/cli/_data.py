@@ -51,6 +51,7 @@ def read_training_data(
         no_label=options.no_label or (),
         missing_labels=options.missing_labels,
         columns=columns,
+        hierarchy=options.hierarchy,
         max_words=options.max_words,
         embedding=options.embedding.value,
         trend=options.trend,

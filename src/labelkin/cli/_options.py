@@ -102,6 +102,14 @@ class TableOptions:
             help="A tag that means that a row has no label, such as none. May be repeated.",
         ),
     ] = None
+    hierarchy: Annotated[
+        str | None,
+        column_option(
+            metavar="FILE|SEPARATOR|none",
+            help="Nested labels: a separator inside their names (science/physics), or a file with "
+            "a parent and a child per line; guessed if the parents are labels, too.",
+        ),
+    ] = None
     missing_labels: MissingLabels = None
     text: Annotated[
         list[str] | None,

@@ -21,6 +21,7 @@ from labelkin.cli._methods import DEFAULT, Decision, check_device, find_candidat
 from labelkin.cli._output import (
     Notes,
     check_output,
+    echo,
     given_options,
     print_json,
     progress_bar,
@@ -206,7 +207,7 @@ def command(
         lines.insert(0, f"best: {found.best}, {found.reason}")
     lines += [f"page: {report} (curves, thresholds, mistakes explained)"] if report else []
     if lines and not quiet:
-        typer.echo("\n" + "\n".join(lines))
+        echo("", *lines)
 
 
 def compare_candidates(

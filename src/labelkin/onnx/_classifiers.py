@@ -69,6 +69,11 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
 
     TopK returns the lower index first among equals, as the search in Python does.
     """
+    if counts.known is not None:
+        raise ValueError(
+            "A model of nearest neighbours that was fitted with unknown labels cannot be exported "
+            "to ONNX; choose another method, such as MultiLabelLogisticRegression."
+        )
     search, labels = counts.search, counts.labels_of(slice(None))
     known_rows, k = search.rows(), search.n_neighbors
     if k == 0:  # one training sample has no neighbours: count it as one without labels

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, _safe_indexing
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
+from labelkin.hierarchy import LabelHierarchy
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
 
@@ -44,6 +46,8 @@ class TrainingData:
     """The rows of the table that are used; None: all."""
     table: RawTable | None = field(default=None, repr=False)
     """The table with all its columns."""
+    hierarchy: LabelHierarchy | None = None
+    """Which labels are parents of which; rows have the parents of their labels."""
 
     def column(self, name: str, argument: str) -> Any:
         """Return a column of the table, also one that is no feature."""
@@ -94,6 +98,7 @@ class TrainingData:
             f"{plural(n_columns, 'column')} ({columns}), "
             f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
             + (f", {plural(empty, 'row')} without any" if empty else "")
+            + (f", {len(self.hierarchy.edges):,} below another" if self.hierarchy else "")
             + (
                 f", {self.n_known:,} of {self.y.size:,} labels known"
                 if self.n_known < self.y.size
@@ -124,11 +129,13 @@ def find_training_data(
     no_label: str | Iterable[str] = (),
     missing_labels: str | None = None,
     columns: Mapping[str, str] | Schema | None = None,
+    hierarchy: Any = "none",
     **options: Any,
 ) -> TrainingData:
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
 
-    `options` are ``missing``, ``scale``, ``max_words``, ``embedding`` and ``trend``.
+    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are
+    ``missing``, ``scale``, ``max_words``, ``embedding`` and ``trend``.
     """
     table = RawTable.of(X)
     if not table.n_rows:
@@ -157,7 +164,32 @@ def find_training_data(
         raise FormatError(table.source, "no row has any label, so there is nothing to learn")
     if never:
         notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
-    return TrainingData(table.source, schema, found, X, y, table.guesses, notes, rows, table)
+    nested = _find_hierarchy(hierarchy, found.names, table)
+    y = y if nested is None else nested.close(y)
+    return TrainingData(
+        table.source, schema, found, X, y, table.guesses, notes, rows, table, nested
+    )
+
+
+def _find_hierarchy(
+    hierarchy: Any, names: tuple[str, ...], table: RawTable
+) -> LabelHierarchy | None:
+    """Return the hierarchy of the labels; a guess is added to those of the table."""
+    form = hierarchy
+    if isinstance(form, str) and Path(form).suffix and len(form) > 4:
+        form = LabelHierarchy.from_file(form)
+    try:
+        found = LabelHierarchy.of(form, names)
+    except ValueError as error:
+        raise ArgumentError(
+            str(error).replace("hierarchy ", "hierarchy= ", 1), "hierarchy"
+        ) from None
+    if not len(found.edges):
+        return None
+    if hierarchy is None:
+        text = f"labels are nested, such as {found.path(found.pairs()[0][1])}"
+        table.guesses.append(Guess(text, ("hierarchy",)))
+    return found
 
 
 def split_labels(
