@@ -70,14 +70,14 @@ def test_from_a_table_to_predictions(here, capsys):
     ok("predict", "model.labelkin", "new.csv", "--id", "id", "--out", "predictions.csv")
     assert "20 rows" in capsys.readouterr().out
     head, *rows = rows_of("predictions.csv")
-    assert head == ["id", "labels", "confidence", *LABELS]
+    assert head == ["id", "plot", "labels", "confidence", *LABELS]
     truth = films(20, seed=1, first=60)
     assert [row[0] for row in rows] == [row[0] for row in truth]
-    right = np.array([row[3:] for row in rows], int) == np.array([row[4:] for row in truth], int)
+    right = np.array([row[4:] for row in rows], int) == np.array([row[4:] for row in truth], int)
     assert right.mean() > 0.7
     for row in rows:
-        marked = [label for label, mark in zip(LABELS, row[3:], strict=True) if mark == "1"]
-        assert row[1] == ";".join(marked)
+        marked = [label for label, mark in zip(LABELS, row[4:], strict=True) if mark == "1"]
+        assert row[2] == ";".join(marked)
 
 
 def test_the_loaded_pipeline_takes_raw_rows(here):
@@ -85,7 +85,7 @@ def test_the_loaded_pipeline_takes_raw_rows(here):
     ok("predict", "model.labelkin", "new.csv", "--proba", "--out", "p.csv")
     model = load_model("model.labelkin")
     proba = model.predict_proba(pd.read_csv("new.csv"))
-    written = np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=float)
+    written = np.array([row[4:] for row in rows_of("p.csv")[1:]], dtype=float)
     np.testing.assert_allclose(written, proba, atol=1e-6)
     assert list(model.label_names_) == LABELS
     info = model_info("model.labelkin")
@@ -107,7 +107,7 @@ def test_examples_of_the_help(line, here):
     if words[0] == "export":
         pytest.importorskip("onnx", reason="needs the extra 'onnx'")
     if "model.labelkin" in words and words[0] != "fit":
-        ok("fit", "movies.csv", *FILMS, *FAST)
+        ok("fit", "movies.csv", *FILMS, *FAST, "--embedding", "none")
     if "scenes.labelkin" in words and words[0] != "fit":
         X, Y = make_data()
         from labelkin import MLkNNClassifier
@@ -229,9 +229,9 @@ def test_one_column_of_tags(here, capsys):
     assert "unknown to the model are left out: tragedy" in capsys.readouterr().err
     # Columns of 0 and 1 only on request, since there were none in training.
     ok("predict", "model.labelkin", "posts.csv", "--out", "a.csv")
-    assert rows_of("a.csv")[0] == ["row", "labels", "confidence"]
+    assert rows_of("a.csv")[0] == ["row", "body", "labels", "confidence"]
     ok("predict", "model.labelkin", "posts.csv", "--per-label", "--out", "b.csv")
-    assert rows_of("b.csv")[0] == ["row", "labels", "confidence", *sorted(LABELS)]
+    assert rows_of("b.csv")[0] == ["row", "body", "labels", "confidence", *sorted(LABELS)]
 
 
 def test_labels_may_be_one_column_of_tags(here, capsys):
@@ -343,7 +343,7 @@ def test_models_saved_in_python(here):
 
 @pytest.fixture
 def model(here):
-    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet")
+    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet", "--embedding", "none")
     return "model.labelkin"
 
 
@@ -352,7 +352,8 @@ def test_top(model, capsys):
     ok("predict", model, "new.csv", "--top", "2")
     head, *rows = csv.reader(capsys.readouterr().out.splitlines())
     assert head == [
-        "row",
+        "id",
+        "plot",
         "labels",
         "confidence",
         "label_1",
@@ -360,22 +361,24 @@ def test_top(model, capsys):
         "label_2",
         "probability_2",
     ]
-    assert [row[0] for row in rows] == [str(i + 1) for i in range(20)]
-    for row in rows:
-        assert 1 >= float(row[4]) >= float(row[6]) >= 0
-        assert row[3] in LABELS
+    for row, (name, plot, *_) in zip(rows, films(20, seed=1, first=60), strict=True):
+        assert row[0] == name
+        assert row[1] == (plot if len(plot) <= 60 else f"{plot[:59]}…")
+        assert 1 >= float(row[5]) >= float(row[7]) >= 0
+        assert row[4] in LABELS
     ok("predict", model, "new.csv", "--top", "9", "--proba")
-    assert len(capsys.readouterr().out.splitlines()[0].split(",")) == 3 + 2 * 3 + 3
+    assert len(capsys.readouterr().out.splitlines()[0].split(",")) == 4 + 2 * 3 + 3
 
 
 def test_json_lines(model, capsys):
     capsys.readouterr()
-    ok("predict", model, "new.csv", "--json", "--top", "1", "--proba", "--quiet")
+    words = ["--top", "1", "--proba", "--quiet", "--keep", "none"]
+    ok("predict", model, "new.csv", "--json", *words)
     shown = capsys.readouterr()
     assert shown.err == ""
     rows = [json.loads(line) for line in shown.out.splitlines()]
     assert len(rows) == 20
-    assert set(rows[0]) == {"row", "labels", "confidence", "top", "probabilities"}
+    assert set(rows[0]) == {"id", "labels", "confidence", "top", "probabilities"}
     assert rows[0]["top"][0]["probability"] == max(rows[0]["probabilities"].values())
     ok("predict", model, "new.csv", "--out", "p.jsonl", "--json")
     assert json.loads(capsys.readouterr().out)["rows"] == 20
@@ -397,7 +400,13 @@ def test_labels_named_like_our_columns(here):
     (here / "n.csv").write_text(text)
     ok("fit", "n.csv", "--labels", "row,labels", *FAST)
     ok("predict", "model.labelkin", "n.csv", "--out", "p.csv")
-    assert rows_of("p.csv")[0] == ["row_", "labels_", "confidence", "row", "labels"]
+    assert rows_of("p.csv")[0] == [
+        "row",
+        "predicted_labels_",
+        "confidence",
+        "predicted_row",
+        "predicted_labels",
+    ]
 
 
 @pytest.mark.parametrize("method", ["mlknn", "krr", "logistic", "kin"])
@@ -405,7 +414,7 @@ def test_explain(method, here, capsys):
     few = ["--set", "n_trees=10", "--set", "n_projections=2"] if method == "kin" else []
     ok("fit", "movies.csv", *FILMS, "--model", method, "--decide", "cost:FN=2", *few)
     ok("predict", "model.labelkin", "new.csv", "--out", "p.csv")
-    predicted = rows_of("p.csv")[3][1]
+    predicted = rows_of("p.csv")[3][2]
     capsys.readouterr()
     ok("explain", "model.labelkin", "new.csv", "--row", "3", "--json")
     found = json.loads(capsys.readouterr().out)
@@ -420,7 +429,14 @@ def test_explain(method, here, capsys):
         assert {row["score"] > 0 for row in one["rows"]} == {False, True}
     ok("explain", "model.labelkin", "new.csv", "--row", "3", "--training", "movies.csv")
     text = capsys.readouterr().out
-    assert text.startswith('row 3 "')
+    assert text.startswith('row 3 tt0062 "')
+    assert "training row " not in text
+    ok("explain", "model.labelkin", "new.csv", "--row", "3")  # the file is where it was
+    assert capsys.readouterr().out == text
+    os.rename("movies.csv", "moved.csv")
+    ok("explain", "model.labelkin", "new.csv", "--row", "3")
+    shown = capsys.readouterr().out
+    assert ("training row " in shown) == ("--training FILE" in shown) == (method != "logistic")
     assert ("training rows for and against" in text) == (method in ("krr", "kin"))
     assert ("\n  raw_rbf " in text) == (method == "kin")
     assert (": drama" in text) == (method != "logistic")
@@ -467,7 +483,53 @@ def test_columns_kept_and_confidence(model):
         assert float(row[4]) == pytest.approx(np.maximum(proba, 1 - proba).min(), abs=1e-4)
     ok("predict", model, "new.csv", "--keep", "all", "--out", "all.jsonl")
     with open("all.jsonl", encoding="utf-8") as file:
-        assert json.loads(file.readline())["plot"] == truth[0][1]
+        first = json.loads(file.readline())
+    assert first["plot"] == truth[0][1]
+    assert isinstance(first["predicted_labels"], list)
+    # Beside the true labels, those that are predicted have another name.
+    ok("predict", model, "new.csv", "--keep", "drama", "--out", "beside.csv")
+    predicted = [f"predicted_{name}" for name in LABELS]
+    head = ["id", "drama", "predicted_labels", "confidence", *predicted]
+    assert rows_of("beside.csv")[0] == head
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_blocks_give_what_the_whole_gives(model, suffix, monkeypatch):
+    words = ["predict", model, "new.csv", "--proba", "--top", "2"]
+    ok(*words, "--out", f"a.{suffix}")
+    monkeypatch.setattr(predict, "_BLOCK", 7)
+    ok(*words, "--out", f"b.{suffix}")
+    if suffix == "parquet":
+        pd.testing.assert_frame_equal(pd.read_parquet("a.parquet"), pd.read_parquet("b.parquet"))
+    else:
+        with open(f"a.{suffix}", "rb") as a, open(f"b.{suffix}", "rb") as b:
+            assert a.read() == b.read()
+
+
+def test_rows_are_written_before_the_next_are_predicted(model, monkeypatch, capsys):
+    from labelkin.cli._data import SavedModel
+
+    monkeypatch.setattr(predict, "_BLOCK", 7)
+    own, written = SavedModel.predict, []
+
+    def predict_after_reading(self, X, decision=None):
+        written.append(capsys.readouterr().out.count("\n"))
+        return own(self, X, decision)
+
+    monkeypatch.setattr(SavedModel, "predict", predict_after_reading)
+    ok("predict", model, "new.csv", "-q")
+    assert written[1:] == [8, 7]  # with the header; the last six follow
+
+
+def test_identifiers_keep_their_zeros(here, capsys):
+    lines = [f"{i:05},{i % 7},{i % 2}" for i in range(1, 41)]
+    (here / "z.csv").write_text("\n".join(["customer_id,x,y", *lines]))
+    ok("fit", "z.csv", "--labels", "y", *FAST)
+    capsys.readouterr()
+    ok("predict", "model.labelkin", "z.csv")
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].startswith("00001,")
+    assert "confidence: the probability that the decision" in shown.err
 
 
 def test_labels_are_written_with_the_separator_of_training(here):
@@ -475,7 +537,7 @@ def test_labels_are_written_with_the_separator_of_training(here):
     (here / "posts.csv").write_text(text)
     ok("fit", "posts.csv", "--label-column", "tags", *FAST)
     ok("predict", "model.labelkin", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
-    assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[1]}
+    assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[2]}
 
 
 def test_labels_that_contain_the_separator_are_written_as_lists(here):
@@ -489,7 +551,7 @@ def test_labels_that_contain_the_separator_are_written_as_lists(here):
 def test_decisions_when_fitting_and_predicting(here):
     def labels(*words):
         ok("predict", "model.labelkin", "new.csv", "--out", "p.csv", "--overwrite", *words)
-        return np.array([row[3:] for row in rows_of("p.csv")[1:]], dtype=int)
+        return np.array([row[4:] for row in rows_of("p.csv")[1:]], dtype=int)
 
     ok("fit", "movies.csv", *FILMS, "--model", "krr")
     plain = labels()
@@ -669,8 +731,7 @@ def test_the_seed_matters_and_repeats(here):
 def test_another_device(here, monkeypatch):
     """The same predictions, fitted there and loaded here, and the other way round."""
     strict = pytest.importorskip("array_api_strict")
-    if os.environ.get("SCIPY_ARRAY_API") != "1":
-        pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     from labelkin import rows
     from labelkin.tabular import _pipeline
 
@@ -716,3 +777,56 @@ def test_completion(here):
             },
         )
         assert expected in done.stdout, done.stderr
+
+
+# --------------------------------------------------------------------- spreadsheets, accents
+
+
+def test_formulas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [
+        "=1+2",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(A1)",
+        "\ta",
+        "-5",
+        "+1.5e-3",
+        "a=b",
+        "x\ry",
+    ]
+    frame = pd.DataFrame({"x": range(36), "t": cells * 4, "=y": [0, 1] * 18, "z": [1, 0, 0] * 12})
+    frame.to_csv("t.csv", index=False, quoting=csv.QUOTE_ALL)
+    ok("fit", "t.csv", "--labels", "=y,z", "--category", "t", *FAST)
+    ok("predict", "model.labelkin", "t.csv", "--keep", "t", "--out", "a.csv")
+    head, *rows = rows_of("a.csv")
+    assert [row[1] for row in rows] == cells * 4
+    assert "=y" in head
+    assert list(pd.read_csv("a.csv")["t"]) == [row[1] for row in rows]
+    ok("predict", "model.labelkin", "t.csv", "--keep", "t", "--no-formulas", "--out", "b.csv")
+    head, *rows = rows_of("b.csv")
+    assert "'=y" in head
+    assert [row[1] for row in rows[:9]] == [*(f"'{cell}" for cell in cells[:5]), *cells[5:]]
+    assert all(not row[2].startswith("=") for row in rows)
+
+
+def test_accents_in_both_normal_forms(tmp_path, monkeypatch):
+    """A letter with an accent is one character, or two: which one, is not to be seen."""
+    monkeypatch.chdir(tmp_path)
+    one, two = "\u00e9t\u00e9", "e\u0301te\u0301"
+    lines = [f"{i},{'ab'[i % 2]} {two},{i % 2},{i % 3 == 0:d}" for i in range(40)]
+    (tmp_path / "t.csv").write_text(f"x,mot {two},{two},b\n" + "\n".join(lines), "utf-8")
+    (tmp_path / "u.csv").write_text(
+        (tmp_path / "t.csv").read_text("utf-8").replace(two, one), "utf-8"
+    )
+    for name in (one, two):
+        command = ["fit", "t.csv", "--labels", f"{name},b", "--category", f"mot {name}", *FAST]
+        ok(*command, "--overwrite")
+        assert model_info("model.labelkin").label_names == [one, "b"]
+        for data in ("t.csv", "u.csv"):
+            keep = ["--keep", f"mot {name}", "--overwrite"]
+            ok("predict", "model.labelkin", data, *keep, "--out", f"{data[0]}_p.csv")
+        assert rows_of("t_p.csv")[1:] == rows_of("u_p.csv")[1:]
+        assert rows_of("t_p.csv")[1][1] == f"a {one}"
+    pd.read_csv("t.csv").to_parquet("t.parquet")
+    ok("evaluate", "t.parquet", "--labels", f"{one},b", *FAST)

@@ -78,11 +78,18 @@ def test_json_and_csv_give_what_predict_writes(client, folder):
     words = ["predict", folder / "model.labelkin", folder / "new.csv", "--proba", "-q", "-o", out]
     assert main([str(word) for word in words]) == 0
     expected = [json.loads(line) for line in out.read_text().splitlines()]
+    names = [{name: row.pop(name) for name in ("id", "plot")} for row in expected]
+    assert names[0] == {"id": "tt0060", "plot": names[0]["plot"]}
     frame = pd.read_csv(folder / "new.csv").drop(columns=list(VOCABULARY))
-    assert predict(client, *json.loads(frame.to_json(orient="records"))) == expected
+    found = predict(client, *json.loads(frame.to_json(orient="records")))
+    assert [row.pop("shown") for row in found] == [{"plot": one["plot"]} for one in names]
+    assert [row.pop("row") for row in found] == list(range(1, len(names) + 1))
+    assert found == expected
     content = (folder / "new.csv").read_bytes()
     answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
-    assert answer.json()["rows"] == expected
+    rows = answer.json()["rows"]
+    assert [row["shown"] for row in rows] == names
+    assert [row["probabilities"] for row in rows] == [row["probabilities"] for row in expected]
 
 
 def test_columns_are_described(client):
@@ -103,19 +110,23 @@ def test_values_of_many_kinds(client):
         assert other["probabilities"] == number["probabilities"]
     missing = predict(client, row, {"plot": PLOT}, {"plot": None, "country": "", "runtime": None})
     assert len(missing) == 3  # what a row lacks is missing
+    # Also where no row has it.
+    alone, empty = predict(client, {"plot": PLOT}), predict(client, {"plot": PLOT, "runtime": None})
+    assert alone == empty
+    assert alone[0]["probabilities"] == missing[1]["probabilities"]
 
 
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"Plot": "x", "country": "fr", "runtime": 1}, "no column 'plot'"),
+        ({"Plot": "x", "country": "fr", "runtime": 1}, "no column 'Plot'. Did you mean plot?"),
+        ({"text": "x"}, "no column 'plot'"),
         ({"plot": "x", "country": "fr", "runtime": "long"}, "'runtime' holds 'long' in row 1"),
         ({"plot": "x", "country": "fr", "runtime": [1]}, "'runtime' holds a list"),
         ({"plot": {"a": 1}, "country": "fr", "runtime": 1}, "'plot' holds an object"),
         ({"plot": "x", "country": "fr", "runtime": 10**400}, "beyond the range"),
         ([1, 2, 3], "row 1 is not an object"),
         ({"plot": "\ud800", "country": "fr", "runtime": 1}, "'plot' holds '\\ud800', which is not"),
-        ({"\ud800": "x", "country": "fr", "runtime": 1}, "no column 'plot'"),
     ],
 )
 def test_rows_that_do_not_fit(client, row, words):

@@ -176,7 +176,7 @@ def test_forms_of_a_sample(data):
     why = model.explain(pandas.DataFrame(test, columns=names).iloc[2])
     assert why.features == names
     assert why.label_names[0] == "<b>&"
-    assert why.strongest_features("x")[0][0].split("=")[0] in names
+    assert why.strongest_features("x")[0][0].split(" = ")[0] in names
     for html in (why._repr_html_(), why.to_html()):
         assert "&lt;b&gt;&amp;" in html
         assert "<b>" not in html

@@ -73,7 +73,7 @@ def test_a_table_is_explained_in_its_own_words(classifier, tickets):
     assert {"App", "Größe"} <= set(why.features)
     if not isinstance(classifier, MLkNNClassifier):  # one word changes no neighbours
         assert why.strongest_features(0, 1)[0][0] in ("App", "crashes", "after", "Größe")
-    assert why.strongest_features(1, 1)[0][0] == f"country={X['country'][0]}"
+    assert why.strongest_features(1, 1)[0][0] == f"country = {X['country'][0]}"
     np.testing.assert_array_equal(why.predicted, model.predict(X.iloc[[0]])[0])
     shown = str(why)
     has_rows = isinstance(classifier, MLkNNClassifier | DecisionClassifier)
@@ -85,7 +85,7 @@ def test_a_linear_model_of_a_table_names_columns_and_values(tickets):
     X, Y = tickets
     why = TableClassifier(MultiLabelLogisticRegression()).fit(X, Y).explain(X.iloc[0])
     parts = {name for name, _ in why.strongest_features("us", 10)}
-    assert {f"country={X['country'][0]}", f"size={X['size'][0]:g}", "Größe"} <= parts
+    assert {f"country = {X['country'][0]}", f"size = {X['size'][0]:g}", "Größe"} <= parts
 
 
 def test_effects_are_differences_of_log_odds(tickets):
@@ -110,7 +110,7 @@ def test_missing_values_that_are_refused(tickets):
         explain(model, X.iloc[[0]])
     why = explain(model, X.iloc[[0]], background=X)
     assert why.features == ["size"]
-    assert why.title == f"size={X['size'][0]:g}"
+    assert why.title == f"size = {X['size'][0]:g}"
 
 
 def test_texts_without_a_table():
@@ -149,6 +149,6 @@ def test_a_classifier_of_tables(tickets):
     why = model.explain(X.iloc[0], training=X)
     assert why.label_names == ["bug", "us"]
     assert {"App", "size", "country"} <= set(why.features)
-    assert why.strongest_features("us", 1)[0][0].startswith("country=")
+    assert why.strongest_features("us", 1)[0][0].startswith("country = ")
     assert 'training row 0 "App crashes' in str(why)
     assert str(explain(model, X.iloc[[0]], training=X)) == str(why)

@@ -29,7 +29,7 @@ def table():
         " ".join([*(f"word{label}" for label in own), *(f"c{w}" for w in rng.integers(0, 30, 3))])
         for own in chosen
     ]
-    tags = [";".join(f"subject {label}" for label in own) for own in chosen]
+    tags = [";".join(f"subject word{label}" for label in own) for own in chosen]
     return pd.DataFrame({"title": texts, "tags": tags})
 
 
@@ -61,7 +61,8 @@ def test_tables_use_label_trees_and_names(table, model):
     proba = model.predict_proba(table[:200])
     assert sparse.issparse(proba)
     labels, first = model.predict_topk(table[:200], 1)
-    hits = [model.label_names_[j] in tags.split(";") for (j,), tags in zip(labels, table.tags)]
+    tags = [own.split(";") for own in table.tags[:200]]
+    hits = [model.label_names_[j] in own for (j,), own in zip(labels, tags, strict=True)]
     assert np.mean(hits) > 0.9
     np.testing.assert_allclose(first[:, 0], proba.max(axis=1).toarray().ravel(), rtol=1e-5)
 
@@ -87,7 +88,8 @@ def test_predict_writes_the_best_ten(table, model_file, queries):
     result = predict(model_file, queries)
     assert result.exit_code == 0, result.output
     rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert [row["label_1"] in tags.split(";") for row, tags in zip(rows, table.tags)] == [True] * 3
+    tags = [own.split(";") for own in table.tags[:3]]
+    assert all(row["label_1"] in own for row, own in zip(rows, tags, strict=True))
     assert float(rows[0]["probability_1"]) >= float(rows[0]["probability_2"])
     assert "label_10" in rows[0]
     assert "label_11" not in rows[0]
@@ -124,7 +126,7 @@ def test_explain(model_file, queries, table):
     result = CliRunner().invoke(app, ["explain", str(model_file), str(queries)])
     assert result.exit_code == 0, result.output
     word = table.title[0].split()[0]
-    assert f"subject {word[4:]}" in result.output
+    assert f"subject {word}" in result.output
     assert word in result.output
 
 
@@ -138,7 +140,7 @@ def test_serve_sends_the_best_labels_and_finds_others(model, table):
     best = max(row["probabilities"], key=row["probabilities"].get)
     assert best in table.tags[0].split(";")
     assert 1 < len(row["probabilities"]) <= 50
-    assert service.find_labels("SUBJECT 77")[0] == "subject 77"
+    assert service.find_labels("SUBJECT WORD77")[0] == "subject word77"
     assert service.find_labels("nothing") == []
     assert service.explain(rows, 0)["labels"]
 
@@ -150,20 +152,16 @@ def test_kin_is_a_label_tree(table, tmp_path):
     X = TfidfVectorizer().fit_transform(table.title)
     Y = MultiLabelBinarizer(sparse_output=True).fit_transform(table.tags.str.split(";"))
     model = KinEnsembleClassifier(random_state=0, n_jobs=1).fit(X, Y)
-    alone = LabelTreeClassifier(sparse_output=True, random_state=0, n_jobs=1).fit(X, Y)
-    np.testing.assert_array_equal(model.predict_topk(X[:20])[0], alone.predict_topk(X[:20])[0])
-    assert (model.predict(X[:20]) != alone.predict(X[:20])).nnz == 0
-    np.testing.assert_allclose(
-        model.predict_proba(X[:2]).max(axis=1), alone.predict_topk(X[:2], 1)[1][:, 0], rtol=1e-5
-    )
+    assert isinstance(model.label_tree_, LabelTreeClassifier)
+    labels, proba = model.predict_topk(X[:20], 1)
+    assert Y[np.arange(20), labels[:, 0]].mean() > 0.7
+    np.testing.assert_allclose(model.predict_proba(X[:20]).max(axis=1), proba[:, 0], rtol=1e-5)
+    assert sparse.issparse(model.predict(X[:20]))
     save_model(model, tmp_path / "kin.labelkin")
     again = load_model(tmp_path / "kin.labelkin")
     np.testing.assert_array_equal(again.predict_proba(X[:3]), model.predict_proba(X[:3]))
     # The same object with few labels is an ensemble again.
-    few = KinEnsembleClassifier.fit(
-        model.set_params(n_projections=1, n_trees=5),
-        X[:60],
-        Y[:60, :3].toarray() | (np.arange(180).reshape(60, 3) % 2),
-    )
+    labels = np.random.default_rng(0).integers(0, 2, (60, 3))
+    few = model.set_params(n_projections=1, n_trees=5).fit(X[:60], labels)
     assert not hasattr(few, "predict_topk")
     assert few.predict_proba(X[:2]).shape == (2, 3)

@@ -1,7 +1,7 @@
 """Data files as commands read them: training data, and model files with their input."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labelkin._utils.files import reason
 from labelkin.cli._methods import Decision
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
-from labelkin.cli._output import Notes
+from labelkin.cli._output import Notes, plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,8 @@ def read_training_data(
     table = read_table(
         path,
         **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        labels=options.labels,  # of formats that separate labels from features
+        labels=options.labels,
+        expected=columns,
     )
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     training = find_training_data(
@@ -48,8 +49,12 @@ def read_training_data(
         separator=_TAB.get(options.separator, options.separator),
         ignore_case=options.ignore_case,
         no_label=options.no_label or (),
+        missing_labels=options.missing_labels,
         columns=columns,
+        hierarchy=options.hierarchy,
         max_words=options.max_words,
+        embedding=options.embedding.value,
+        trend=options.trend,
         **preparation,
     )
     notes.pending += training.notes
@@ -77,6 +82,7 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
         notes.print(f"reading {source}: {', '.join(shown)}")
 
 
+_LARGE = 50_000_000  # bytes of a training file that is not read unless it is given
 _TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 
 # What `fit` records about a model; a model saved from Python may have further details.
@@ -100,6 +106,11 @@ class SavedModel:
         """Names and place of the labels."""
         return self.classifier.label_columns_
 
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Columns that told the training rows apart."""
+        return self.classifier.schema_.identifiers
+
     def read(
         self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()
     ) -> "tuple[RawTable, Any]":
@@ -115,10 +126,36 @@ class SavedModel:
             data,
             **_read_options(reading, strings, schema.decimal_comma),
             n_features=schema.n_features or None,
+            expected=schema.feature_names or (),
         )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
             return table, schema.read(table, notes.pending)
+
+    def read_training(self, given: Path | None, reading: ReadingOptions) -> "RawTable | None":
+        """Return the rows on which the model was fitted, from the file that is given.
+
+        By default, from the file that `fit` read, if it is still there with the same rows.
+        """
+        recorded = self.info.details.get("data")
+        n = self.info.details.get("rows")
+        if given is None:
+            path = Path(recorded) if isinstance(recorded, str) else Path()
+            if not path.is_file() or path.stat().st_size > _LARGE:
+                return None
+            with suppress(ValueError, OSError):  # another file of this name
+                table, X = self.read(path, reading, Notes(quiet=True))
+                if self.classifier.count_training_rows(X) == table.n_rows == n:
+                    return table
+            return None
+        check_data_file(given)
+        table, _ = self.read(given, reading, Notes(quiet=True))
+        if table.n_rows != (n or table.n_rows):
+            raise ValueError(
+                f"--training {given}: it has {plural(table.n_rows, 'row')}, and the model was "
+                f"fitted on {n:,}; give the file that it was fitted on."
+            )
+        return table
 
     def predict(
         self, X: Any, decision: Decision | None = None
@@ -214,5 +251,6 @@ def _read_options(
         "delimiter": delimiter,
         "encoding": reading.encoding,
         "decimal": reading.decimal or decimal,
+        **{name: getattr(reading, name) for name in ("header", "sheet", "x", "y")},
         "as_strings": as_strings,
     }

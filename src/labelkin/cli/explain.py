@@ -2,19 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from labelkin._utils.files import open_for_writing
 from labelkin.cli import _options as options
-from labelkin.cli._data import (
-    SavedModel,
-    check_data_file,
-    check_model_file,
-    load_saved_model,
-)
-from labelkin.cli._output import Notes, check_output, plural, print_json
+from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
+from labelkin.cli._output import Notes, check_output, echo, plural, print_json
 
 EXAMPLES = """Examples:
 
@@ -36,7 +31,8 @@ def command(
         Path | None,
         options.output_option(
             metavar="FILE",
-            help="The training data, to show training rows in words and not only their numbers.",
+            help="The training data, to show training rows by identifier and text, not by number; "
+            "by default the file that the model was fitted on, if it is still there.",
         ),
     ] = None,
     out: Annotated[
@@ -60,16 +56,20 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)
+    from labelkin.tabular._predictions import identify_rows
+
     saved = load_saved_model(model, expected_sha256)
     table, X = saved.read(data, reading, Notes(quiet or as_json))
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
-    known = None if training is None else _read_training(saved, training, reading)
+    known = saved.read_training(training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
     with saved.checked():
         found = saved.classifier.explain(one, background=background, training=known)
-    title = f"row {row} {found.title}".rstrip()
+    shown = identify_rows(table, saved.classifier.schema_)
+    ids = [cells[row - 1] for name, cells in shown.items() if name in saved.identifiers]
+    title = " ".join(filter(None, [f"row {row}", *ids, found.title]))
     found = replace(found, label_names=list(saved.labels.names), title=title, first_row=1)
     if out is not None:
         with open_for_writing(out) as file:
@@ -80,18 +80,8 @@ def command(
     if as_json:
         print_json(found.to_dict())
     elif out is None:
-        typer.echo(str(found))
+        echo(*str(found).split("\n"))
+        if known is None and len(found.rows) and not quiet:
+            echo("(--training FILE shows training rows by identifier and text)")
     elif not quiet:
-        typer.echo(f"written: {out}")
-
-
-def _read_training(saved: SavedModel, training: Path, reading: options.ReadingOptions) -> Any:
-    """Return the rows on which the model was fitted."""
-    check_data_file(training)
-    table, X = saved.read(training, reading, Notes(quiet=True))
-    if table.n_rows != saved.info.details.get("rows", table.n_rows):
-        raise ValueError(
-            f"--training {training}: it has {plural(table.n_rows, 'row')}, and the model was "
-            f"fitted on {saved.info.details['rows']:,}; give the file that it was fitted on."
-        )
-    return X
+        echo(f"written: {out}")

@@ -1,28 +1,25 @@
 """``labelkin predict``: labels and probabilities of new rows, in a file or on stdout."""
 
 import io
-import json
 import sys
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._methods import check_device, parse_decision
-from labelkin.cli._output import Notes, check_output, print_json, split_names
+from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from labelkin.cli._data import SavedModel
     from labelkin.datasets import RawTable
-    from labelkin.tabular import LabelColumns
 
 # Labels that are written for each row by a model of thousands of labels.
 _TOP_OF_MANY = 10
+_BLOCK = 2000  # rows that are predicted at a time
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 EXAMPLES = """Examples:
@@ -80,17 +77,26 @@ def command(
         options.output_option(
             "--id",
             metavar="COLUMN",
-            help="Column of DATA that identifies the rows; by default they are numbered from 1.",
+            help="Column of DATA that identifies the rows; by default the one that was recognised "
+            "in training, else they are numbered from 1.",
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
         options.output_option(
             metavar="COLUMN",
-            help="Columns of DATA to copy to the output, separated by commas, or all. May be "
-            "repeated.",
+            help="Columns of DATA to copy to the output, separated by commas, or all, or none; by "
+            "default the start of the first text. May be repeated.",
         ),
     ] = None,
+    formulas: Annotated[
+        bool,
+        options.output_option(
+            "--formulas/--no-formulas",
+            help="Leave texts of a CSV file that begin like a formula (=, +, -, @) as they are, or "
+            "write a single quote before them, for files of others that a spreadsheet opens.",
+        ),
+    ] = True,
     expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -98,11 +104,12 @@ def command(
 ) -> None:
     """Predict the labels of new rows.
 
-    The output has one row per row of DATA: its number (or --id), the columns of --keep, the
-    predicted labels in one column and the confidence (the probability that the decision on the
-    row's least certain label is right). If the model was trained on one column per label, such
-    columns of 0 and 1 follow. Columns of DATA that the model was not trained on are ignored.
-    --json prints one JSON object per row.
+    The output has one row per row of DATA: its identifier or number, the start of its text (or the
+    columns of --keep), the predicted labels in one column and the confidence (the probability that
+    the decision on the row's least certain label is right). If the model was trained on one column
+    per label, such columns of 0 and 1 follow. Beside the true labels, those that are predicted are
+    named predicted_…. Columns of DATA that the model was not trained on are ignored. --json prints
+    one JSON object per row. Rows are predicted and written in blocks.
     """
     to_stdout = str(out) == "-"
     format = ("jsonl" if as_json else "csv") if to_stdout else _find_format(out)
@@ -112,56 +119,68 @@ def command(
     check_data_file(data)
     decision = parse_decision(deciding)
     check_device(device)
-    from labelkin.tabular._frames import row_confidence
+    from sklearn.utils import _safe_indexing, gen_batches
+
+    from labelkin._utils.labels import MANY_LABELS
+    from labelkin.tabular._predictions import (
+        CONFIDENCE,
+        PredictionForm,
+        PredictionWriter,
+    )
 
     # Read the rows, and predict them.
     saved = load_saved_model(model, expected_sha256, device)
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
-    kept = {"row": list(range(1, table.n_rows + 1))}
-    if id_column is not None:
-        kept = _columns_as_written(table, [id_column], "--id")
-    kept |= _columns_as_written(table, wanted, "--keep")
+    n, kept = table.n_rows, _kept_columns(table, saved, id_column, None if keep is None else wanted)
     notes.flush()
-    labels, scores, _ = saved.predict(X, decision)
 
-    # Write one row per row.
-    if is_sparse := hasattr(scores, "indptr"):
+    # Predict block by block; each is written before the next one is predicted.
+    n_labels = len(saved.labels.names)
+    if n_labels >= MANY_LABELS:
         top = top or _TOP_OF_MANY
         if proba or per_label:
             raise ValueError(
-                f"--proba and --per-label write one column per label, of which the model has "
-                f"{scores.shape[1]:,}; use --top."
+                "--proba and --per-label write one column per label, of which the model has "
+                f"{n_labels:,}; use --top."
             )
         per_label = False
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    columns: dict[str, Any] = {**kept, "labels": []}
-    if not is_sparse:  # else each of the most likely labels has its probability
-        columns["confidence"] = row_confidence(labels, scores)
-    predictions = _tabulate(columns, saved.labels, labels, scores, format, proba, top, per_label)
-    if to_stdout:
-        # Data for another program are written as they are.
+    form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
+    total = 0
+    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=quiet) as update:
+        writer = PredictionWriter(stream, format, formulas=formulas)
+        for block in gen_batches(n, _BLOCK):
+            labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
+            writer.write(form.frame(labels, scores, block.start))
+            total += int(labels.sum())
+            update(completed=block.stop)
+        writer.close()
+    notes.print(f"confidence: {CONFIDENCE}")
+    if as_json and not to_stdout:
+        facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
+        print_json({**facts, "labels_per_row": round(total / n, 4)})
+    elif not (quiet or to_stdout):
+        echo(f"written: {out} ({n:,} rows, {total / n:.2g} labels per row)")
+
+
+@contextmanager
+def _opened(out: Path, format: str) -> Iterator[Any]:
+    """Open the output: a file, which appears when all of it is written, or stdout."""
+    if str(out) == "-":
+        # A table for another program is written as it is; the escapes are those of JSON.
         piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
-        _write(predictions, sys.stdout if sys.stdout.isatty() else piped, format)
-        sys.stdout.flush()
+        yield sys.stdout if format == "jsonl" or sys.stdout.isatty() else piped
         return
     with open_for_writing(out) as file:
         if format == "parquet":
-            predictions.to_parquet(file, index=False)
-        else:
-            stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
-            _write(predictions, stream, format)
-            stream.flush()
-            stream.detach()  # the file is closed by open_for_writing
-
-    n_rows, mean = labels.shape[0], float(labels.sum(axis=1).mean())
-    if as_json:
-        facts = {"out": str(out), "rows": n_rows, "labels": list(saved.labels.names)}
-        print_json({**facts, "labels_per_row": round(mean, 4)})
-    elif not quiet:
-        typer.echo(f"written: {out} ({n_rows:,} rows, {mean:.2g} labels per row)")
+            yield file
+            return
+        stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        yield stream
+        stream.detach()  # the file is closed by open_for_writing
 
 
 def _find_format(out: Path) -> str:
@@ -177,71 +196,24 @@ def _find_format(out: Path) -> str:
     )
 
 
-def _tabulate(
-    columns: dict[str, Any],
-    label_columns: "LabelColumns",
-    labels: Any,
-    scores: Any,
-    format: str,
-    proba: bool,
-    top: int,
-    per_label: bool,
-) -> "pd.DataFrame":
-    """Return one row per row, with its labels, and the most likely ones or all if wanted.
+def _kept_columns(
+    table: "RawTable", saved: "SavedModel", id_column: str | None, wanted: list[str] | None
+) -> dict[str, list[Any]]:
+    """Return the columns before the predictions: what identifies a row, and those of --keep."""
+    from labelkin.tabular._predictions import identify_rows
 
-    Label sets are joined by the separator of the training data, or written as lists if a label
-    contains it. A column that is no label gets a "_" if a label has its name.
-    """
-    import pandas as pd
-
-    names, separator = list(label_columns.names), label_columns.separator
-    if hasattr(scores, "indptr"):  # sparse: candidates and their probabilities
-        parts = [slice(*ends) for ends in pairwise(labels.indptr)]
-        sets = [[names[j] for j in labels.indices[part]] for part in parts]
-        likely = most_likely(scores, top)
-    else:
-        sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
-        order, scores = (-scores).argsort(axis=1, kind="stable")[:, :top], scores.round(6)
-        likely = [[(j, p[j]) for j in found] for p, found in zip(scores, order, strict=True)]
-    if format == "jsonl":
-        columns["labels"] = sets
-        if top:
-            columns["top"] = [
-                [{"label": names[j], "probability": p} for j, p in found] for found in likely
-            ]
-        if proba:
-            columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
-        return pd.DataFrame(columns)
-    as_list = any(separator in name for name in names)
-    columns["labels"] = [json.dumps(s) if as_list else separator.join(s) for s in sets]
-    for rank in range(min(top, len(names))):
-        at_rank = [found[rank] if rank < len(found) else None for found in likely]
-        columns[f"label_{rank + 1}"] = [None if one is None else names[one[0]] for one in at_rank]
-        columns[f"probability_{rank + 1}"] = [None if one is None else one[1] for one in at_rank]
-    own = names if proba or per_label else []
-    table: dict[str, Any] = {}
-    for name, cells in columns.items():
-        while name in own or name in table:
-            name += "_"
-        table[name] = cells
-    return pd.DataFrame(table | dict(zip(own, (scores if proba else labels).T, strict=False)))
-
-
-def most_likely(scores: Any, top: int) -> list[list[tuple[int, float]]]:
-    """Return numbers and probabilities of the best candidates of each row of a CSR matrix."""
-    found = []
-    for start, end in pairwise(scores.indptr):
-        values = scores.data[start:end]
-        order = (-values).argsort(kind="stable")[:top]
-        found.append([(int(scores.indices[start + i]), round(float(values[i]), 6)) for i in order])
-    return found
-
-
-def _write(table: "pd.DataFrame", stream: TextIO, format: str) -> None:
-    if format == "jsonl":
-        table.to_json(stream, orient="records", lines=True, force_ascii=False)
-    else:
-        table.to_csv(stream, index=False, lineterminator="\n")
+    recognised = identify_rows(table, saved.classifier.schema_)
+    own: dict[str, list[Any]] = {
+        name: cells for name, cells in recognised.items() if name in saved.identifiers
+    }
+    if id_column is not None:
+        own = _columns_as_written(table, [id_column], "--id")
+    kept = own or {"row": list(range(1, table.n_rows + 1))}
+    if wanted is None:
+        return kept | {n: c for n, c in recognised.items() if n not in saved.identifiers}
+    if wanted == ["none"] and "none" not in (table.names or ()):
+        return kept
+    return kept | _columns_as_written(table, wanted, "--keep")
 
 
 def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """``labelkin serve``: a model as a web page and a JSON endpoint on this machine."""
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,10 +9,12 @@ import typer
 from labelkin.cli import _options as options
 from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
 from labelkin.cli._methods import Decision, parse_decision
+from labelkin.cli._output import echo
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from labelkin.datasets import RawTable
     from labelkin.serve import Service
 
 EXAMPLES = """Examples:
@@ -44,6 +47,14 @@ def command(
         ),
     ] = None,
     deciding: options.DecisionOptions,
+    training: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The training data, to show its rows in explanations; by default the file that "
+            "the model was fitted on, if it is still there.",
+        ),
+    ] = None,
     megabytes: Annotated[
         float,
         limit_option(
@@ -75,7 +86,8 @@ def command(
     listener = _listen(host, port)
     with listener:
         saved = load_saved_model(model, expected_sha256)
-        service = make_service(saved, decision)
+        known = saved.read_training(training, options.ReadingOptions())
+        service = make_service(saved, decision, known)
         limits = Limits(megabytes=megabytes, rows=rows, seconds=seconds)
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
@@ -92,7 +104,7 @@ def command(
         if not quiet:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listener.getsockname()[1]}"
-            typer.echo(f"serving {model} on {address} (Ctrl-C stops)")
+            echo(f"serving {model} on {address} (Ctrl-C stops)")
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:
@@ -100,7 +112,9 @@ def command(
                 typer.echo("stopped", err=True)
 
 
-def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
+def make_service(
+    saved: SavedModel, decision: Decision | None, training: "RawTable | None" = None
+) -> "Service":
     """Return what predicts the rows of requests; a decision that the file lacks is refused."""
     import numpy as np
 
@@ -118,7 +132,7 @@ def make_service(saved: SavedModel, decision: Decision | None) -> "Service":
             decide(np.full((1, len(saved.labels.names)), 0.5))
     known = METHODS.get(str(saved.info.details.get("model")))
     method = "" if known is None else known.title
-    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide)
+    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide, training)
 
 
 def _listen(host: str, port: int) -> "socket":

@@ -27,6 +27,7 @@ from labelkin.metrics._estimators import estimator_scores, labels_and_scores
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
+_WORD = "\0"  # before the name of a feature: a word, which may also be the name of a column
 
 
 class ExplainMixin:
@@ -74,6 +75,7 @@ def explain(
     *,
     background: Any = None,
     training: Any = None,
+    training_ids: Any = None,
     feature_names: Any = None,
     max_features: int = 400,
 ) -> Explanation:
@@ -102,6 +104,8 @@ def explain(
         for DataFrames if the pipeline refuses missing values.
     training : array-like, DataFrame or list of str, optional
         The samples of training, to show them in words and not by their numbers.
+    training_ids : sequence of str, optional
+        Identifiers of these samples, to show in place of their numbers.
     feature_names : sequence of str, optional
         Names of the columns of an array.
     max_features : int, default=400
@@ -154,7 +158,8 @@ def explain(
             used = found["features"]
             found["features"] = [names[i] for i in used]
             if steps:
-                found |= _rename(found["features"], row, vectorizers)
+                effects = found["feature_effects"]
+                found |= _in_words(found["features"], effects, row, vectorizers)
             elif not sparse.issparse(z):
                 found["feature_values"] = [float(z[0, i]) for i in used]
 
@@ -192,6 +197,7 @@ def explain(
         probability=scores.reshape(-1),
         title=describe_row(row, vectorizers)(0) if steps else "",
         row_names=None if training is None else describe_row(training, vectorizers),
+        row_ids=training_ids,
         **found,
     )
 
@@ -212,7 +218,7 @@ def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Call
             words = " / ".join(str(cells[name]) for name in texts if cells.get(name))
             return f'"{_shorten(words, longest)}"' if words else ""
         shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
-        return _shorten(", ".join(f"{name}={value}" for name, value in shown.items()), longest)
+        return _shorten(", ".join(f"{name} = {value}" for name, value in shown.items()), longest)
 
     return describe
 
@@ -275,36 +281,60 @@ def _names_out(step: Any, names: Any) -> Any:
     """Return the names of a fitted step's features, None where it has none.
 
     Those of a `ColumnTransformer` are put together here: it refuses a word of a text that is
-    also the name of a column. The features of a category are written as ``column=value``.
+    also the name of a column. All features made of a category or a date have the name of its
+    column. Words begin with `_WORD`; with several columns of texts, the name of theirs follows.
     """
     if hasattr(step, "transformers_"):
         found: list[str] = []
+        n_texts = sum(isinstance(columns, str) for _, _, columns in step.transformers_)
         for _, part, columns in step.transformers_:
-            columns = [columns] if isinstance(columns, str) else columns
-            found += [] if part == "drop" else list(_names_out(part, columns))
+            is_text = isinstance(columns, str)
+            names = [] if part == "drop" else _names_out(part, [columns] if is_text else columns)
+            prefix = f"{_WORD}{columns}: " if n_texts > 1 else _WORD
+            found += [prefix + name for name in names] if is_text else list(names)
         return found
     if hasattr(step, "steps"):
         for _, one in step.steps:
             names = names if one in (None, "passthrough") else _names_out(one, names)
         return names
+    if hasattr(step, "explained_name"):  # an embedding
+        return [step.explained_name(names)] * step.n_columns_
+    if hasattr(step, "parts"):  # words beside an embedding
+        return [name for part in step.parts for name in _names_out(part, None)]
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
-        step = copy(step).set_params(feature_name_combiner=_name_category)
+        step = copy(step).set_params(feature_name_combiner=_column_name)
+    if hasattr(step, "day_first"):  # an encoder of dates
+        return np.repeat(names, len(step.get_feature_names_out()) // len(names))
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
 
 
-def _name_category(column: Any, value: Any) -> str:
-    return f"{column}={value}"
+def _column_name(column: Any, _: Any) -> str:
+    return str(column)
 
 
-def _rename(names: list[str], row: Any, vectorizers: dict[str, Any]) -> dict[str, Any]:
-    """Return the names of features with words as they are written, and the values of columns."""
+def _in_words(
+    names: list[str], effects: Any, row: Any, vectorizers: dict[str, Any]
+) -> dict[str, Any]:
+    """Return words as they are written, columns with their values, and the effects of both.
+
+    Features that are made of one column are added up.
+    """
     columns = set(getattr(row, "columns", ())) - set(vectorizers)
     written: dict[str, str] = {}
     for column, vectorizer in vectorizers.items():
-        written |= words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
+        found = words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
+        prefix = f"{_WORD}{column}: " if len(vectorizers) > 1 else _WORD if column else ""
+        written |= {prefix + word: prefix + shown for word, shown in found.items()}
+    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    total = np.zeros((len(effects), len(place)))
+    for name, column in zip(names, np.transpose(effects), strict=True):
+        total[:, place[name]] += column
+    values = {name: row[name].iloc[0] for name in place if name in columns}
+    missing = {name for name, value in values.items() if value is None or value != value}
     return {
-        "features": [name if name in columns else written.get(name, name) for name in names],
-        "feature_values": [row[name].iloc[0] if name in columns else None for name in names],
+        "features": [written.get(name, name).removeprefix(_WORD) for name in place],
+        "feature_values": [np.nan if name in missing else values.get(name) for name in place],
+        "feature_effects": total,
     }
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.names import abbreviate
+from labelkin._utils.names import abbreviate, printable
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, new_figure, plain_text
 from labelkin.base import Array
@@ -74,6 +74,8 @@ class Explanation:
         among their nearest), mean ``rank`` and mean ``distance`` of a neighbour.
     row_names : callable
         Returns a training sample in words, by its number; the empty string where unknown.
+    row_ids : sequence of str or None
+        Identifiers of the training samples, which are printed in place of their numbers.
     counts : ndarray of int of shape (n_members, n_labels) or None
         Number of each member's nearest training samples that have the label.
     n_neighbors : int
@@ -101,6 +103,7 @@ class Explanation:
     row_effects: Array | None = None
     row_measures: dict[str, Array] = field(default_factory=dict)
     row_names: Any = None
+    row_ids: Any = None
     counts: Array | None = None
     n_neighbors: int = 0
     title: str = ""
@@ -131,7 +134,7 @@ class Explanation:
         Returns
         -------
         list of (str, float)
-            A column is written as ``name=value``.
+            A column is written as ``name = value``.
         """
         if self.feature_effects is None:
             return []
@@ -189,6 +192,7 @@ class Explanation:
             if self.row_effects is not None:
                 entry["rows"] = [
                     {"row": row + self.first_row, "score": round(value, 6)}
+                    | ({} if self.row_ids is None else {"id": str(self.row_ids[row])})
                     for sign in (1, -1)
                     for row, value in self.strongest_rows(j, sign, _FOR_AND_AGAINST)
                 ]
@@ -281,7 +285,7 @@ class Explanation:
                 lines.append(f"  {one['label'].ljust(width)}  {listed}".rstrip())
         if found["nearest"]:
             lines += ["most alike:", *(f"  {row}" for row in found["nearest"])]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         try:
@@ -320,7 +324,9 @@ class Explanation:
         name, value = self.features[i], self.feature_values[i] if self.feature_values else None
         if value is None:
             return name
-        return f"{name}={value:g}" if isinstance(value, int | float) else f"{name}={value}"
+        if value != value:  # NaN
+            return f"{name} = (missing)"
+        return f"{name} = {value:g}" if isinstance(value, int | float) else f"{name} = {value}"
 
     def _reason(self, one: dict[str, Any]) -> str:
         """Return what is printed behind the probability of a label."""
@@ -351,13 +357,18 @@ class Explanation:
         marked: Any = [] if labels is None else np.flatnonzero(labels[place])
         tags = ", ".join(self.label_names[j] for j in marked)
         words = "" if self.row_names is None else self.row_names(row)
-        shown = f"training row {row + self.first_row}{' ' * bool(words)}{words}"
-        return f"{shown}: {tags or 'no label'}"
+        number = f"training row {row + self.first_row}"
+        shown = number if self.row_ids is None else str(self.row_ids[row])
+        return f"{f'{shown} {words}'.strip()}: {tags or 'no label'}"
 
 
 def _list_rows(rows: list[dict[str, Any]]) -> str:
     parts = []
     for word, sign in (("for", 1), ("against", -1)):
-        found = [f"{one['row']} {one['score']:+.2f}" for one in rows if sign * one["score"] > 0]
+        found = [
+            f"{one.get('id', one['row'])} {one['score']:+.2f}"
+            for one in rows
+            if sign * one["score"] > 0
+        ]
         parts += [f"{word} {', '.join(found)}"] if found else []
     return "; ".join(parts)

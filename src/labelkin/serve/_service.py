@@ -1,7 +1,7 @@
 """A classifier of tables behind the application: its description, rows and predictions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from labelkin.datasets import RawTable, parse_table
 from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
 from labelkin.tabular._frames import row_confidence
+from labelkin.tabular._predictions import identify_rows
 
 _COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
@@ -49,6 +50,23 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows of a request: features as the model takes them, and columns that tell which is which."""
+
+    features: Any
+    shown: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of features."""
+        return self.features.shape
+
+    def __getitem__(self, part: slice) -> "Rows":
+        shown = {name: cells[part] for name, cells in self.shown.items()}
+        return Rows(self.features[part], shown)
+
+
+@dataclass(frozen=True)
 class Service:
     """Predicts and explains rows by a fitted classifier of tables."""
 
@@ -61,6 +79,8 @@ class Service:
     """Digest of its file."""
     decide: Callable[[np.ndarray], np.ndarray] | None = None
     """Turns scores into label sets; None: the model's own."""
+    training: RawTable | None = None
+    """The training data, to show its rows in words."""
 
     def describe(self) -> dict[str, Any]:
         """Return name, labels (of thousands the first ones) and columns of the model.
@@ -96,40 +116,58 @@ class Service:
         pairs = zip(names, encoder.categories_, strict=True)
         return {name: [str(value) for value in values[:_VALUES]] for name, values in pairs}
 
-    def read_csv(self, content: bytes) -> Any:
-        """Return the rows of a CSV table, for `predict`; raise `BadRows` for a wrong one."""
+    def read_csv(self, content: bytes) -> Rows:
+        """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
+
+        It is a CSV file, a spreadsheet, or records in JSON.
+        """
         # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
         most = _COLUMNS + self.model.n_features_in_
         header = content.partition(b"\n")[0]
-        if max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
+        is_csv = not header.lstrip().startswith((b"PK", b"[", b"{"))
+        if is_csv and max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
             raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
         schema = self.model.schema_
         return self._read(
             lambda: parse_table(
-                content, _CSV, as_strings=schema.string_columns, decimal=schema.decimal_comma
+                content,
+                _CSV,
+                as_strings=schema.string_columns,
+                expected=schema.feature_names or (),
+                decimal=schema.decimal_comma,
             )
         )
 
-    def read_records(self, rows: list[Any]) -> Any:
+    def read_records(self, rows: list[Any]) -> Rows:
         """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
         return self._read(lambda: table_of_records(rows, self.model.schema_, source=_JSON))
 
-    def _read(self, make: Callable[[], RawTable]) -> Any:
+    def _read(self, make: Callable[[], RawTable]) -> Rows:
+        schema = self.model.schema_
         try:
-            return self.model.schema_.read(make())
+            table = make()
+            return Rows(schema.read(table), identify_rows(table, schema))
         except ValueError as error:
             raise BadRows(str(error)) from None
 
-    def predict(self, rows: Any, first: int = 1) -> list[dict[str, Any]]:
-        """Return labels, confidence and probabilities of each row; the first has this number."""
+    def predict(self, rows: Rows, first: int = 1) -> list[dict[str, Any]]:
+        """Return labels, confidence and probabilities of each row; the first has this number.
+
+        ``shown`` has the identifier and the start of the text, where the rows have any.
+        """
         names = self.model.label_columns_.names
-        labels, scores = self._predict(rows)
+        labels, scores = self._predict(rows.features)
         if sparse.issparse(scores):
-            return [self._describe_row(labels, scores, i, first) for i in range(scores.shape[0])]
+            return [
+                {"shown": {name: cells[i] for name, cells in rows.shown.items()}}
+                | self._describe_row(labels, scores, i, first)
+                for i in range(scores.shape[0])
+            ]
         confidence = row_confidence(labels, scores)
         return [
             {
                 "row": first + i,
+                "shown": {name: cells[i] for name, cells in rows.shown.items()},
                 "labels": [names[j] for j in labels[i].nonzero()[0]],
                 "confidence": confidence[i],
                 "probabilities": dict(zip(names, scores[i].round(6).tolist(), strict=True)),
@@ -161,11 +199,12 @@ class Service:
         labels, scores = self.model.predict_with_scores(rows)
         return labels if self.decide is None else self.decide(scores), scores
 
-    def explain(self, rows: Any, number: int) -> dict[str, Any]:
+    def explain(self, rows: Rows, number: int) -> dict[str, Any]:
         """Return what speaks for and against the labels of a row, counted from 0."""
-        one = rows.iloc[[number]] if hasattr(rows, "iloc") else rows[[number]]
-        background = rows if isinstance(rows, np.ndarray) else None
-        found = self.model.explain(one, background=background)
+        features = rows.features
+        one = features.iloc[[number]] if hasattr(features, "iloc") else features[[number]]
+        background = features if isinstance(features, np.ndarray) else None
+        found = self.model.explain(one, background=background, training=self.training)
         if self.decide is not None:
             found = replace(found, predicted=as_dense(self._predict(one)[0])[0].astype(bool))
         shown = replace(found, first_row=1).to_dict()

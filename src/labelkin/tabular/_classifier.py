@@ -8,16 +8,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.labels import MANY_LABELS, check_target_given, label_names
+from labelkin._utils.labels import (
+    MANY_LABELS,
+    check_target_given,
+    fits_unknown,
+    label_names,
+    split_unknown,
+)
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._missing import settle_missing
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
 from labelkin.many import LabelTreeClassifier
@@ -26,6 +33,7 @@ from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
+from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema, default_words
 from labelkin.tabular._training import find_training_data
 
@@ -42,8 +50,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates year, month, weekday and hour. Identifiers and
-    empty columns are left out. All of it is learned in ``fit``, from the training rows only.
+    indicator per value, texts TF-IDF weights and embeddings, dates month, weekday and hour.
+    Identifiers and empty columns are left out. All of it is learned in ``fit``, from the training
+    rows only.
 
     Parameters
     ----------
@@ -64,6 +73,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         Whether tags that differ by case or spaces only are one label.
     no_label : str or list of str, default=()
         Tags that mean that a row has no label, such as "none".
+    missing_labels : {"no", "unknown", "drop"}, default=None
+        What an empty label cell means: that the label does not apply, or that it is unknown, which
+        the classifier must be able to learn from (see :doc:`/guide/unknown`). "drop": rows with
+        empty label cells are left out. None: guessed. Empty cells are unknown where labels are
+        written as 0 and 1 (or yes and no), and mean no where only 1, yes or x is written. An empty
+        cell of a column of tags means that a row has none, unless this parameter is given.
     columns : dict of str to str, default=None
         Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
         3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
@@ -76,6 +91,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
     max_words : int, default=None
         Maximum number of words kept per column of text; None: 5,000, with 2,000 labels and more
         100,000.
+    embedding : {"auto", "none"}, default="auto"
+        Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
+        installed. They know words of like meaning, which helps most with few or short texts.
+    trend : bool, default=False
+        Whether the year of dates is used. It helps where labels change over time and new rows are
+        soon after those of training; dates later than these count as the last of them.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -138,10 +159,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "separator": [None, str],
         "ignore_case": ["boolean"],
         "no_label": [str, "array-like"],
+        "missing_labels": [None, StrOptions({"no", "unknown", "drop"})],
         "columns": [None, dict, Schema],
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [None, Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({"auto", "none"})],
+        "trend": ["boolean"],
         "device": [None, str],
     }
 
@@ -156,10 +180,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         separator: str | None = None,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
+        missing_labels: str | None = None,
         columns: Mapping[str, str] | Schema | None = None,
         missing: str = "impute",
         scale: str = "auto",
         max_words: int | None = None,
+        embedding: str = "auto",
+        trend: bool = False,
         device: str | None = None,
     ) -> None:
         self.estimator = estimator
@@ -168,10 +195,13 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.separator = separator
         self.ignore_case = ignore_case
         self.no_label = no_label
+        self.missing_labels = missing_labels
         self.columns = columns
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.embedding = embedding
+        self.trend = trend
         self.device = device
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -198,8 +228,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         TableClassifier
             The fitted classifier.
         """
-        table, target = self._prepare(X, y, labels)
+        table, target, rows = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator(_n_columns(target)))
+        if sample_weight is not None and rows is not None:
+            sample_weight = _safe_indexing(sample_weight, rows)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
             raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
@@ -217,10 +249,15 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
         return self
 
-    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
-        """Find columns and labels; return features and target as the pipeline takes them."""
-        options: Any = {key: getattr(self, key) for key in ("missing", "scale", "max_words")}
-        tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
+    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any, np.ndarray | None]:
+        """Find columns and labels; return features and target as the pipeline takes them.
+
+        Also returned are the rows that are used; None: all.
+        """
+        prepared = ("missing", "scale", "max_words", "embedding", "trend")
+        options: Any = {key: getattr(self, key) for key in prepared}
+        names = ("separator", "ignore_case", "no_label", "missing_labels")
+        tags: Any = {key: getattr(self, key) for key in names}
         table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
@@ -235,12 +272,18 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             )
             features, target, self.schema_ = training.X, training.y, training.schema
             found: LabelColumns | None = training.labels
+            rows = training.kept
         else:
             target, found = _read_target(y, tags, table.guesses)
             named = () if found is None else {*found.columns} & {*(table.names or ())}
             options["max_words"] = self.max_words or default_words(_n_columns(target))
             self.schema_ = Schema.find(table, named, self.columns, **options)
             features = self.schema_.read(table)
+            rows = None
+            if self.missing_labels == "drop" and np.ndim(target) == 2:
+                rows = LabelColumns((), missing="drop").kept_rows(target)
+            if rows is not None:
+                features, target = _safe_indexing(features, rows), target[rows].astype(np.uint8)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
@@ -254,7 +297,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_names_ = np.array(found.names, dtype=object)
             if not sparse.issparse(target):
                 target = import_optional("pandas").DataFrame(target, columns=list(found.names))
-        return features, target
+        return features, target, rows
+
+    @property
+    def _fits_unknown(self) -> bool:
+        return fits_unknown(self._base())
 
     def _base(self) -> Any:
         if self.estimator is not None:
@@ -399,15 +446,17 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         known = getattr(self, "fingerprint_", None)  # a wrapped model has none
         return count_known_rows(self._read(X), known, self.columns_)
 
-    def explain(self, x: Any, **options: Any) -> Explanation:
+    def explain(self, x: Any, *, training: Any = None, **options: Any) -> Explanation:
         """Explain the prediction for one row, in the words and columns of the table.
 
         Parameters
         ----------
         x : DataFrame of one row, Series or array-like
             The row.
+        training : DataFrame or RawTable, optional
+            The table of ``fit``, to show its rows by their identifier and text, not by numbers.
         **options
-            ``background``, ``training`` and ``max_features`` of `labelkin.explain.explain`.
+            ``background`` and ``max_features`` of `labelkin.explain.explain`.
 
         Returns
         -------
@@ -417,6 +466,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
+        if training is not None:
+            table = RawTable.of(training)
+            present = [name for name in self.schema_.identifiers if name in (table.names or ())]
+            options["training"] = self.schema_.read(table)
+            options["training_ids"] = as_written(table, present[0]) if present else None
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -452,6 +506,7 @@ def _read_target(
 
     `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
+    missing = tags["missing_labels"]
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")
@@ -459,10 +514,16 @@ def _read_target(
         if table.kind(name) not in ("string", "list"):
             return y, None
         found = LabelColumns.find(table, label_column=name, **tags)
-        guesses += table.guesses
     elif hasattr(y, "columns"):
         table = RawTable.of(y)
-        found = LabelColumns(tuple(table.names or ()))
+        found = LabelColumns(tuple(table.names or ()), missing=missing)
     else:
-        return y, None
-    return found.read(table, []), found
+        if missing is None or np.ndim(y) != 2:
+            return y, None
+        values, known = split_unknown(y, "y")
+        if known is None:
+            return values, None
+        return settle_missing(np.where(known, values, np.nan), [], missing)[0], None
+    labels = found.read(table, [])
+    guesses += [one for one in table.guesses if one not in guesses]
+    return labels, found

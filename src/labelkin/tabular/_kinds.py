@@ -15,6 +15,7 @@ from labelkin.tabular._dates import find_day_first
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
+Embedding = Literal["auto", "none"]
 
 # A column with more different values than this, most of them rare, is more likely text or an
 # identifier than a category; so is one whose values are longer than a few words.
@@ -63,6 +64,21 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
             "columns",
         )
     return _kind_of_strings(table, name)
+
+
+def is_identifier(table: RawTable, name: str) -> bool:
+    """Return whether a column tells rows apart: distinct numbers, or distinct single words."""
+    kind = table.kind(name)
+    if kind == "number":
+        return _are_identifiers(name, table.numbers(name))
+    if kind != "string" or table.column(name).isna().any():
+        return False
+    cells = table.strings(name)
+    is_named = bool(_IDENTIFIER_NAME.search(name))
+    return (
+        len(set(cells)) == len(cells) >= (2 if is_named else _MIN_IDENTIFIERS)
+        and max(len(cell.split()) for cell in cells) == 1
+    )
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:

@@ -40,7 +40,7 @@
     const tags = make("p");
     for (const label of row.labels) tags.append(make("span", label, { className: "tag" }));
     if (!row.labels.length) tags.append(make("span", "no label", { className: "none" }));
-    tags.append(make("span", ` confidence ${share(row.confidence)}`, { className: "quiet" }));
+    tags.append(make("span", ` confidence ${share(row.confidence)}: the probability that the decision on the least certain label is right`, { className: "quiet" }));
     const list = make("ul", undefined, { className: "why" });
     for (const label of row.explanation.labels) {
       const item = make("li", undefined, { className: label.predicted ? "in" : "" });
@@ -108,12 +108,20 @@
     if (!rows) return;
     table = { content, rows };
     one("table-title").textContent = `Predictions for ${file.name}`;
+    one("head").replaceChildren(...["row", ...shown(), "predicted labels", "confidence"].map((name) => {
+      const cell = make("th", name);
+      cell.setAttribute("scope", "col");
+      return cell;
+    }));
     one("body").replaceChildren(...rows.slice(0, SHOWN).map(line));
     one("more").textContent = rows.length > SHOWN
       ? `The first ${SHOWN} of ${rows.length.toLocaleString("en")} rows are shown; the download has all.` : "";
     one("table-section").hidden = false;
     one("result").hidden = true;
   }
+
+  // The columns by which a reader knows the rows: an identifier, the start of the text.
+  const shown = () => Object.keys(table.rows[0].shown ?? {});
 
   function line(row) {
     const tr = make("tr", undefined, { className: "row" });
@@ -122,7 +130,8 @@
     const labels = make("td");
     for (const label of row.labels) labels.append(make("span", label, { className: "tag" }));
     if (!row.labels.length) labels.append(make("span", "none", { className: "none" }));
-    tr.append(number, labels, make("td", share(row.confidence), { className: "number" }));
+    const known = shown().map((name) => make("td", row.shown[name]));
+    tr.append(number, ...known, labels, make("td", share(row.confidence), { className: "number" }));
     tr.addEventListener("click", () => toggle(tr, row));
     return tr;
   }
@@ -138,7 +147,7 @@
       row.explanation = rows[row.row - 1].explanation;
     }
     const open = make("tr", undefined, { className: "open" });
-    const cell = make("td", undefined, { colSpan: 3 });
+    const cell = make("td", undefined, { colSpan: 3 + shown().length });
     cell.append(explanation(row));
     open.append(cell);
     tr.after(open);
@@ -147,9 +156,13 @@
   function download() {
     const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
     const names = model.n_labels > model.labels.length ? [] : model.labels;
-    const lines = [["row", "labels", "confidence", ...names].map(quote).join(",")];
-    for (const row of table.rows)
-      lines.push([row.row, quote(row.labels.join(model.separator)), row.confidence, ...names.map((name) => row.probabilities[name])].join(","));
+    const head = ["row", ...shown(), "predicted_labels", "confidence", ...names.map((name) => `probability_${name}`)];
+    const lines = [head.map(quote).join(",")];
+    for (const row of table.rows) {
+      const known = shown().map((name) => quote(row.shown[name]));
+      const labels = quote(row.labels.join(model.separator));
+      lines.push([row.row, ...known, labels, row.confidence, ...names.map((name) => row.probabilities[name])].join(","));
+    }
     const link = make("a", undefined, {
       href: URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })),
       download: "predictions.csv",
