@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labelkin._utils.files import reason
 from labelkin.cli._methods import Decision
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
-from labelkin.cli._output import Notes, plural
+from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,23 +35,24 @@ def read_training_data(
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind in ("text", "category")}
-    table = read_table(
-        path,
-        **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        labels=options.labels,  # of formats that separate labels from features
-    )
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
-    training = find_training_data(
-        table,
-        options.labels,
-        label_column=options.label_column,
-        separator=_TAB.get(options.separator, options.separator),
-        ignore_case=options.ignore_case,
-        no_label=options.no_label or (),
-        columns=columns,
-        max_words=options.max_words,
-        **preparation,
-    )
+    with progress_bar(f"reading {path.name}", hidden=notes.quiet):
+        table = read_table(
+            path,
+            **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
+            labels=options.labels,  # of formats that separate labels from features
+        )
+        training = find_training_data(
+            table,
+            options.labels,
+            label_column=options.label_column,
+            separator=_TAB.get(options.separator, options.separator),
+            ignore_case=options.ignore_case,
+            no_label=options.no_label or (),
+            columns=columns,
+            max_words=options.max_words,
+            **preparation,
+        )
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
@@ -117,11 +118,12 @@ class SavedModel:
 
         schema = self.classifier.schema_
         strings = {*schema.string_columns, *keep, *filter(None, [self.labels.column])}
-        table = read_table(
-            data,
-            **_read_options(reading, strings, schema.decimal_comma),
-            n_features=schema.n_features or None,
-        )
+        with progress_bar(f"reading {data.name}", hidden=notes.quiet):
+            table = read_table(
+                data,
+                **_read_options(reading, strings, schema.decimal_comma),
+                n_features=schema.n_features or None,
+            )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
             return table, schema.read(table, notes.pending)

@@ -15,7 +15,14 @@ from labelkin.cli._data import (
     load_saved_model,
     read_training_data,
 )
-from labelkin.cli._methods import DEFAULT, Decision, check_device, find_candidates, parse_decision
+from labelkin.cli._methods import (
+    DEFAULT,
+    FASTER,
+    Decision,
+    check_device,
+    find_candidates,
+    parse_decision,
+)
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -199,7 +206,9 @@ def compare_candidates(
     from labelkin.evaluation import compare
 
     n_folds = folds * settings.get("repeats", 1)
-    with progress_bar("", len(candidates) * n_folds, hidden=hidden) as update:
+    faster = "" if {one.method.name for one in candidates} == {FASTER} else f"--model {FASTER}"
+    total = len(candidates) * n_folds
+    with progress_bar("", total, hidden=hidden, faster=faster) as update:
         return compare(
             {one.method.name: partial(one.make_model, training) for one in candidates},
             training.X,
@@ -230,7 +239,7 @@ def _evaluate_model(
     table, X = saved.read(data, reading, notes)
     y = saved.labels.read(table, notes.pending)
     notes.flush()
-    with saved.checked():
+    with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
         found = evaluate_model(
             saved.classifier,
             X,
