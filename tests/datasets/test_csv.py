@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, read
+from labelkin.datasets import FormatError, RawTable, read, read_table
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -64,10 +64,8 @@ def test_numbers_round_as_float_does(tmp_path):
         ("a,y\n1,1\n", None, "pass labels="),
         ("a,y\n1,1\n", 2, "2 label columns are requested, but the file has 2 columns"),
         ("a,y\n1,2\n", "y", "label 'y' holds 2 in data row 1; it must be 0 or 1"),
-        ("a,y\n1,0\n2,\n", "y", "label 'y' is missing in data row 2"),
         ("a,y\nx,1\n", "y", "column 'a' holds 'x' in row 1, not a number; encode"),
         ("a,y\n2020-01-01,1\n", "y", "column 'a' holds '2020-01-01' in row 1"),
-        ("a,y,a\n1,1,1\n", "y", "line 1: two columns are named 'a'"),
         (
             "a,y\n1,1\n1\n",
             "y",
@@ -135,3 +133,53 @@ def test_a_small_file_of_many_cells(tmp_path, monkeypatch):
         read(path, labels="y")
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "20000000")
     assert read(path, labels="y").data.shape == (500_000, 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5,3,1\n0.1,4,0\n2.5,9,1\n",
+        "red,3,1\nblue,4,0\nred,9,1\n",
+        "good phone,yes\nbad phone,no\nold phone,yes\n",
+    ],
+)
+def test_a_file_without_a_header(tmp_path, text):
+    with pytest.raises(
+        FormatError, match=r"first row .* looks like the others; pass header=False"
+    ) as e:
+        table(tmp_path, text, labels=-1)
+    assert e.value.arguments == ("header",)
+    found = read_table(tmp_path / "films.csv", header=False)
+    assert found.names == ["c1", "c2", "c3"][: len(found.names)]
+    assert found.n_rows == 3
+    assert read_table(tmp_path / "films.csv", header=True).n_rows == 2
+    # A model that was fitted on such a file knows.
+    assert read_table(tmp_path / "films.csv", expected=["c1", "c2"]).n_rows == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n3,4\n",
+        "2019,2020,2021\n1,2,3\n3,4,5\n",
+        "text,tags\nsome words,a\nmore words,b\ntext,tags\n",
+        "colour,n\nred,1\nblue,2\n",
+        "c1,c2\n1,2\n",
+    ],
+)
+def test_a_file_with_a_header(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    assert read_table(
+        tmp_path / "t.csv", expected=["c1"] if "c1" in text else ()
+    ).names == text.split()[0].split(",")
+
+
+def test_names_that_columns_share(tmp_path):
+    (tmp_path / "t.csv").write_text("a,,a,a_2,a,\n1,2,3,4,5,6\n")
+    found = read_table(tmp_path / "t.csv")
+    assert found.names == ["a", "", "a_3", "a_2", "a_4", "c6"]
+    assert found.data.iloc[0].tolist() == [1, 2, 3, 4, 5, 6]
+    assert found.guesses[0].text.endswith("renamed: a_3, a_4, c6")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
+    assert RawTable.of(frame).names == ["a", "a_2"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelkin.datasets import FormatError, read, write
+from labelkin.datasets import FormatError, read, read_table, write
 from support.data import DATA, needs_data
 from support.datasets import assert_same
 
@@ -81,6 +81,10 @@ def test_minimal_file(tmp_path):
         ({"label_names": np.array(["\ud800"])}, "'\\ud800' is not valid Unicode text"),
         ({"label_names": np.array([2**21]).view("U2")[:1]}, "invalid Unicode code points"),
         ({"split": np.array([0])}, "split is not a vector of 2"),
+        ({"split": np.array([0, 256])}, "split holds other values than 0"),
+        ({"split": np.array([-1, 1])}, "split holds other values than 0"),
+        ({"feature_n_values": np.array([2**32, 0])}, "that is no count of values"),
+        ({"feature_n_values": np.array([-1, 0])}, "that is no count of values"),
         ({"feature_n_values": np.array([0.5, 1])}, "feature_n_values is not a vector"),
     ],
 )
@@ -96,3 +100,59 @@ def test_names_that_numpy_would_cut(tmp_path):
     with pytest.raises(ValueError, match="NUL"):
         write(tmp_path / "a.npz", [[1.0]], [[1]], label_names=["a\0"])
     assert not list(tmp_path.iterdir())
+
+
+def test_arrays_of_others(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 3)).astype(np.float32), rng.integers(0, 2, (6, 2))
+    path = tmp_path / "set.npz"
+    np.savez(path, X=X, y=Y, other=np.ones(2))
+    found = read(path)
+    np.testing.assert_array_equal(found.data, X)
+    np.testing.assert_array_equal(found.target, Y)
+    np.savez(path, train=X, truth=2 * Y - 1)
+    with pytest.raises(
+        FormatError, match=r"no array X; it holds the arrays train, truth; .* x="
+    ) as caught:
+        read_table(path)
+    assert caught.value.arguments == ("x",)
+    np.testing.assert_array_equal(read_table(path, x="train", y="truth").target, Y)
+    assert read_table(path, x="train").target is None
+    with pytest.raises(FormatError, match=r"it holds no labels; .* y="):
+        read(path, x="train")
+
+
+def test_a_pair_of_files_with_images(tmp_path):
+    images = np.arange(4 * 2 * 3 * 3, dtype=np.uint8).reshape(4, 2, 3, 3)
+    np.save(tmp_path / "X_train.npy", images)
+    assert read_table(tmp_path / "X_train.npy").target is None
+    np.save(tmp_path / "y_train.npy", np.array([3, 0, 3, 7]))
+    found = read_table(tmp_path / "X_train.npy")
+    np.testing.assert_array_equal(found.data, images.reshape(4, -1))
+    assert found.label_names == ["0", "3", "7"]
+    assert found.target.tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    assert [guess.text for guess in found.guesses] == [
+        "labels from y_train.npy",
+        "X: arrays of 2 × 3 × 3 flattened to 18 features",
+        "y: 3 classes, one label each",
+    ]
+    np.save(tmp_path / "other.npy", np.eye(4))
+    found = read_table(tmp_path / "X_train.npy", y=str(tmp_path / "other.npy"))
+    np.testing.assert_array_equal(found.target, np.eye(4))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.ones(3), np.ones(3), "X is not an array of numbers with one row per sample"),
+        (np.array([["a"]]), np.ones(1), "X is not an array of numbers"),
+        (np.ones((3, 2)), np.ones((2, 2)), "X has 3 rows, y has 2"),
+        (np.ones((3, 2)), np.full((3, 2), 2), "y is neither a matrix of 0 and 1"),
+        (np.ones((3, 2)), np.array([0.5, 1, 2]), "y is neither a matrix of 0 and 1"),
+        (np.ones((3, 2)), np.array([None, 1, 2]), "not a readable file of arrays"),
+    ],
+)
+def test_arrays_that_are_no_dataset(tmp_path, X, y, message):
+    np.savez(tmp_path / "set.npz", X=X, y=y)
+    with pytest.raises(FormatError, match=message):
+        read_table(tmp_path / "set.npz")

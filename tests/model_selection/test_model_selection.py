@@ -301,15 +301,8 @@ def test_bad_labels_get_one_sentence(y, sentence):
             list(splitter.split(np.zeros((3, 1)), y))
 
 
-def test_groups_and_too_many_folds_are_refused():
+def test_too_many_folds_are_refused():
     Y = np.eye(4, dtype=int)
-    for kind in (
-        IterativeStratifiedKFold,
-        RepeatedIterativeStratifiedKFold,
-        IterativeStratifiedShuffleSplit,
-    ):
-        with pytest.raises(ValueError, match=f"{kind.__name__} cannot keep groups together"):
-            kind(n_splits=2).split(Y, Y, groups=[0, 0, 1, 1])
     with pytest.raises(ValueError, match="n_splits=5 greater than the number of samples"):
         next(IterativeStratifiedKFold(5).split(Y, Y))
     with pytest.raises(ValueError, match="n_splits"):

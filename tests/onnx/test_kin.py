@@ -128,8 +128,9 @@ def test_matrices_are_stored_exactly(density, factor):
 FORMATS = ["%m/%d/%Y", "%Y-%m-%d %H:%M", "%d.%m.%y %H:%M:%S"]
 
 
+@pytest.mark.parametrize("trend", [False, True])
 @pytest.mark.parametrize("form", FORMATS)
-def test_dates(form):
+def test_dates(form, trend):
     from datetime import datetime, timedelta
 
     from labelkin.onnx._transformers import convert
@@ -139,14 +140,14 @@ def test_dates(form):
     dates = [start + timedelta(days=97.3 * i) for i in range(360)]
     written = [date.strftime(form) for date in dates]
     cells = np.array([[*written, ""], ["", *written[::-1]]], dtype=object).T
-    step = DateEncoder(bool(find_day_first(written))).fit(cells)
+    step = DateEncoder(bool(find_day_first(written)), trend).fit(cells[100:250])
     graph = Graph()
     rows = Tensor(graph, "X", object)
     found = convert(step, rows)
     exported = graph.model([(rows, ["N", 2])], {"out": (found, ["N", None])}, {})
     for given in (cells, cells[:1]):
         np.testing.assert_array_equal(run(exported, given)[0], step.transform(given))
-    assert run(exported, cells[:0])[0].shape == (0, 8)
+    assert run(exported, cells[:0])[0].shape == (0, 8 if trend else 6)
 
 
 TALE = "the DETECTIVE a gun in café of Straße heist clown naïve widow party dog"

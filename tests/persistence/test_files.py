@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import labelkin
 from labelkin import MLkNNClassifier
@@ -191,3 +191,17 @@ def test_a_vocabulary_comes_back(tmp_path):
     back = load_model(tmp_path / "m.labelkin")
     assert back.vocabulary_ == model.vocabulary_
     np.testing.assert_array_equal(back.transform(texts).toarray(), model.transform(texts).toarray())
+
+
+@pytest.mark.parametrize("function", [np.log1p, np.abs, np.sqrt])
+def test_functions_of_numpy(function, tmp_path):
+    X, Y = make_data(30)
+    X = np.abs(X)
+    model = make_pipeline(FunctionTransformer(function), MLkNNClassifier()).fit(X, Y)
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    assert loaded[0].func is function
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    own = make_pipeline(FunctionTransformer(np.frompyfunc(abs, 1, 1)), MLkNNClassifier())
+    with pytest.raises(ValueError, match=r"cannot be saved|not known|trusted"):
+        save_model(own.fit(X, Y), tmp_path / "own.labelkin")

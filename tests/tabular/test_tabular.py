@@ -120,7 +120,8 @@ def test_the_median_is_the_training_rows():
 
 
 def test_words_categories_and_numbers_side_by_side():
-    schema = Schema({"t": "text", "c": "category", "x": "number"}, scale="standard")
+    kinds = {"t": "text", "c": "category", "x": "number"}
+    schema = Schema(kinds, scale="standard", embedding="none")
     frame = pd.DataFrame(
         {"t": ["red car", "blue car", None], "c": ["p", None, "q"], "x": [0.0, 2.0, 1.0]}
     )
@@ -143,7 +144,7 @@ def test_a_model_that_encodes_its_input_itself_gets_a_frame():
 
 
 def test_two_text_columns_may_share_words():
-    schema = Schema({"s": "text", "t": "text"})
+    schema = Schema({"s": "text", "t": "text"}, embedding="none")
     frame = pd.DataFrame({"s": ["one two", "two"], "t": ["two", "three"]})
     pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
     pipeline.fit(frame, np.eye(2, dtype=int))
@@ -251,7 +252,9 @@ def test_dates(cells, kind, words):
     Y = np.array([[0, 1], [1, 0], [1, 1]] * (n // 3))
     model = make_pipeline(schema, MLkNNClassifier(n_neighbors=3)).fit(X, Y)
     names = model[0].get_feature_names_out()
-    assert list(names[-4:]) == ["when year", "when month", "when weekday", "when hour"]
+    assert list(names) == ["x", "when month", "when weekday", "when hour"]
+    trend = make_pipeline(find(data, trend=True), MLkNNClassifier(n_neighbors=3)).fit(X, Y)
+    assert "when year" in trend[0].get_feature_names_out()
     other = table(when=["soon"], x=[1.0])
     with pytest.raises(ValueError, match="column 'when' holds 'soon' in row 1, not a date"):
         schema.read(other, [])
@@ -263,7 +266,7 @@ def test_a_date_before_many_spaces_takes_linear_time():
 
 
 def test_parts_of_dates():
-    encoder = DateEncoder(day_first=True).fit([["31.12.2024"]])
+    encoder = DateEncoder(day_first=True, trend=True).fit([["1.1.1990"], ["31.12.2030"]])
     rows = encoder.transform([["03.04.2025 13:30"], [None], ["2025-04-03"], ["1/1/99"]])
     np.testing.assert_allclose(rows[0], [2025 + 92 / 366, 4, 3, 13.5])
     assert np.isnan(rows[1]).all()
@@ -271,6 +274,33 @@ def test_parts_of_dates():
     assert rows[3, 0] == 1999
     with pytest.raises(ValueError, match=r"'32\.1\.2025' is not a date"):
         encoder.transform([["32.1.2025"]])
+
+
+def test_dates_outside_of_the_range_of_training():
+    encoder = DateEncoder(trend=True).fit([["2024-11-05"], [None], ["2025-02-10 08:00"]])
+    late, early, within = encoder.transform([["2025-07-04 13:00"], ["2024-06-03"], ["2025-01-07"]])
+    np.testing.assert_allclose(late, [2025 + 40 / 366, 2, 4, 13])
+    np.testing.assert_allclose(early, [2024 + 309 / 366, 11, 0, 0])
+    np.testing.assert_allclose(within, [2025 + 6 / 366, 1, 1, 0])
+    encoder.set_params(trend=False)
+    assert encoder.transform([["2025-07-04 13:00"]]).tolist() == [[2, 4, 13]]
+    assert encoder.get_feature_names_out(["d"]).tolist() == ["d month", "d weekday", "d hour"]
+
+
+def test_rows_outside_of_the_range_of_training_are_counted():
+    n = 60
+    days = [f"2025-01-{1 + i % 28:02d}" for i in range(n)]
+    data = table(when=days, price=[7.0 * i % n for i in range(n)], y=[0, 1] * (n // 2))
+    schema = find(data)
+    notes = []
+    schema.read(data, notes)
+    assert notes == []
+    new = table(when=["2025-02-03", "2025-01-07", "2024-12-31", "2025-03-01"], price=[5, 99, 7, 8])
+    schema.read(new, notes)
+    assert notes == [
+        "t.csv: 2 of 4 rows have when later than any in training (1 earlier than any), 1 has price "
+        "above any in training; such predictions are less certain"
+    ]
 
 
 @pytest.mark.parametrize("mark", [";", "|", ",", "/"])

@@ -28,6 +28,9 @@ def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
     message = str(error)
     for argument in getattr(error, "arguments", ()):
         if argument in names:
+            flag = names[argument].removeprefix("--")
+            message = message.replace(f"{argument}=False", f"--no-{flag}")
+            message = message.replace(f"{argument}=True", f"--{flag}")
             # A space separates an option from its value, as in "--labels a,b".
             message = re.sub(rf"\b{argument}=(?=[^\s,;:.)])", f"{names[argument]} ", message)
             message = re.sub(rf"\b{argument}=", names[argument], message)

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.optional import import_optional
-from labelkin._utils.progress import FitProgress, observe_fits
+
+if TYPE_CHECKING:
+    from labelkin._utils.progress import FitProgress
 
 _PATIENCE = 1.0  # seconds until a bar is shown
 _LONG = 60.0  # seconds of a fit that is announced
@@ -25,6 +27,8 @@ def progress_bar(
     a step. A total of None is unknown. Fits that will take more than a minute are announced, with
     the choice that is `faster`, unless `hidden`.
     """
+    from labelkin._utils.progress import observe_fits  # which imports scikit-learn
+
     state: dict[str, Any] = {"completed": 0, "announced": hidden}
     show: Callable[..., Any] = lambda **_: None  # noqa: E731
 
@@ -32,7 +36,7 @@ def progress_bar(
         state.update(change)
         show(**change, detail="")
 
-    def follow(fit: FitProgress) -> None:
+    def follow(fit: "FitProgress") -> None:
         left = fit.seconds * ((total or 1) - state["completed"])
         if left > _LONG and not state["announced"]:
             choice = f"; {faster} is faster" if faster else ""

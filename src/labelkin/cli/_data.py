@@ -40,7 +40,8 @@ def read_training_data(
         table = read_table(
             path,
             **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-            labels=options.labels,  # of formats that separate labels from features
+            labels=options.labels,
+            expected=columns,
         )
         training = find_training_data(
             table,
@@ -49,8 +50,12 @@ def read_training_data(
             separator=_TAB.get(options.separator, options.separator),
             ignore_case=options.ignore_case,
             no_label=options.no_label or (),
+            missing_labels=options.missing_labels,
             columns=columns,
+            hierarchy=options.hierarchy,
             max_words=options.max_words,
+            embedding=options.embedding.value,
+            trend=options.trend,
             **preparation,
         )
     notes.pending += training.notes
@@ -123,6 +128,7 @@ class SavedModel:
                 data,
                 **_read_options(reading, strings, schema.decimal_comma),
                 n_features=schema.n_features or None,
+                expected=schema.feature_names or (),
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
@@ -245,5 +251,6 @@ def _read_options(
         "delimiter": delimiter,
         "encoding": reading.encoding,
         "decimal": reading.decimal or decimal,
+        **{name: getattr(reading, name) for name in ("header", "sheet", "x", "y")},
         "as_strings": as_strings,
     }

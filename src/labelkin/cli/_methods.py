@@ -134,10 +134,12 @@ class Candidate:
 
         Each fold has its own seed.
         """
-        from labelkin import TableClassifier
+        from labelkin import HierarchyClassifier, TableClassifier
         from labelkin.decisions import DecisionClassifier
 
         classifier = make_classifier(self.method, self.settings, self.seed + fold)
+        if training.hierarchy is not None:
+            classifier = HierarchyClassifier(classifier, training.hierarchy)
         if self.decision is not None:
             name, names = self.decision.name, training.labels.names
             cut = self.decision.cuts(names) if name == "fixed" else None
@@ -180,6 +182,11 @@ def find_candidates(
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
     check_device(choice.device, decision)
+    if choice.seconds and choice.time_column and not several:
+        raise ValueError(
+            f"--time {choice.time}: here it takes the seconds for --model auto, a number; labelkin "
+            "evaluate takes a column."
+        )
     from labelkin.methods import METHODS, user_method
 
     if "auto" in names:

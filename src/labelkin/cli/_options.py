@@ -25,14 +25,15 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A data file (.csv, .tsv, .parquet, .arff, .svm or .npz, also with .gz or .bz2), "
-        "or the name of a known dataset.",
+        help="A data file (.csv, .tsv, .xlsx, .ods, .jsonl, .json, .parquet, .arff, .svm, .npz or "
+        ".npy, also with .gz or .bz2), or the name of a known dataset.",
         show_default=False,
     ),
 ]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file written by labelkin fit.")
 ]
+Empty = StrEnum("Empty", ["no", "unknown", "drop"])
 Labels = Annotated[
     str | None,
     column_option(
@@ -40,6 +41,14 @@ Labels = Annotated[
         "-l",
         help="Label columns, if the file does not declare them: names separated by commas, a "
         "count (3: the first three columns, -3: the last three), or one column of tags.",
+    ),
+]
+MissingLabels = Annotated[
+    Empty | None,
+    column_option(
+        "--missing-labels",
+        help="What an empty label cell means: no, unknown (the model learns from the others), or "
+        "drop, which leaves out its row; guessed if not given.",
     ),
 ]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
@@ -61,6 +70,7 @@ Overwrite = Annotated[
 
 
 Missing = StrEnum("Missing", ["impute", "refuse"])
+Embedding = StrEnum("Embedding", ["auto", "none"])
 Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
@@ -92,6 +102,15 @@ class TableOptions:
             help="A tag that means that a row has no label, such as none. May be repeated.",
         ),
     ] = None
+    hierarchy: Annotated[
+        str | None,
+        column_option(
+            metavar="FILE|SEPARATOR|none",
+            help="Nested labels: a separator inside their names (science/physics), or a file with "
+            "a parent and a child per line; guessed if the parents are labels, too.",
+        ),
+    ] = None
+    missing_labels: MissingLabels = None
     text: Annotated[
         list[str] | None,
         column_option(
@@ -138,11 +157,22 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+    embedding: Annotated[
+        Embedding,
+        column_option(
+            help="Whether texts have embeddings, which know words of like meaning: auto, where "
+            "labelkin[text] is installed."
+        ),
+    ] = Embedding.auto
+    trend: Annotated[
+        bool,
+        column_option("--trend", help="Use the year of dates, and not only month, day and hour."),
+    ] = False
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a CSV file is written."""
+    """How a file is written."""
 
     delimiter: Annotated[
         str | None, column_option(help="Delimiter of a CSV file; guessed if not given.")
@@ -154,6 +184,28 @@ class ReadingOptions:
     decimal: Annotated[
         str | None,
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
+    ] = None
+    header: Annotated[
+        bool | None,
+        column_option(
+            "--header/--no-header",
+            help="Whether the first row names the columns; without names they are c1, c2, ….",
+            show_default=False,
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None, column_option(help="Sheet of a spreadsheet; by default the first.")
+    ] = None
+    x: Annotated[
+        str | None, column_option("--x", help="Array of features in an .npz file; by default X.")
+    ] = None
+    y: Annotated[
+        str | None,
+        column_option(
+            "--y",
+            help="Array of labels in an .npz file, by default y; the file with the labels of an "
+            ".npy file, by default y.npy beside X.npy.",
+        ),
     ] = None
 
 
@@ -204,10 +256,15 @@ class MethodOptions:
             autocompletion=_complete,
         ),
     ] = DEFAULT
-    seconds: Annotated[
-        float,
-        method_option("--time", min=1, help="With --model auto: seconds for comparing methods."),
-    ] = 60
+    time: Annotated[
+        str | None,
+        method_option(
+            metavar="SECONDS|COLUMN",
+            help="A number: with --model auto, the seconds for comparing methods (60). For "
+            "evaluate also the column with the time of a row: each fold is predicted from earlier "
+            "rows.",
+        ),
+    ] = None
     settings: Annotated[
         list[str] | None,
         method_option(
@@ -220,6 +277,24 @@ class MethodOptions:
         int, method_option(min=0, max=2**32 - 1, help="Seed of the random numbers.")
     ] = 0
     device: Device = None
+
+    @property
+    def time_column(self) -> str | None:
+        """The column that --time names, if it is no number."""
+        try:
+            float(self.time or 0)
+        except ValueError:
+            return self.time
+        return None
+
+    @property
+    def seconds(self) -> float:
+        """The seconds for comparing methods."""
+        if self.time is None or self.time_column is not None:
+            return 60
+        if not float(self.time) >= 1:
+            raise ValueError(f"--time {self.time}: it takes at least one second.")
+        return float(self.time)
 
 
 def names_of(*groups: type) -> set[str]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import labelkin
-from labelkin.cli._output import progress_bar
+from labelkin.cli._output import echo, progress_bar
 
 
 def command(
@@ -47,7 +47,7 @@ def command(
         "ML-kNN": MLkNNClassifier(),
     }
     for name, model in models.items():
-        typer.echo(f"fitting {name}")
+        echo(f"fitting {name}")
         started = time.perf_counter()
         with progress_bar(name, 1, hidden=False):
             model.fit(X[train], y[train])

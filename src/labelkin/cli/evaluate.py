@@ -1,6 +1,7 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from labelkin.cli._data import (
     check_data_file,
     check_model_file,
     load_saved_model,
+    print_guesses,
     read_training_data,
 )
 from labelkin.cli._methods import (
@@ -26,6 +28,7 @@ from labelkin.cli._methods import (
 from labelkin.cli._output import (
     Notes,
     check_output,
+    echo,
     given_options,
     print_json,
     progress_bar,
@@ -55,7 +58,8 @@ labelkin evaluate model.labelkin new.csv --metrics paper --json"""
 # What has an effect on a model that is already fitted.
 _FOR_FITTED_MODELS = {
     *("source", "data", "device", "metrics", "per_label", "report", "overwrite", "as_json"),
-    *("quiet", *options.names_of(options.ReadingOptions, options.DecisionOptions)),
+    *("quiet", "missing_labels"),
+    *options.names_of(options.ReadingOptions, options.DecisionOptions),
 }
 
 
@@ -96,6 +100,14 @@ def command(
     stratified: Annotated[
         bool, options.method_option(help="Spread the labels evenly over the folds.")
     ] = True,
+    group: Annotated[
+        str | None,
+        options.method_option(
+            metavar="COLUMN",
+            help="The column with the group of a row, such as the patient: its rows are in one "
+            "fold, so that figures are for new groups. It is no feature.",
+        ),
+    ] = None,
     metrics: Annotated[
         str | None,
         options.output_option(
@@ -148,12 +160,22 @@ def command(
     notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:
         found, facts, page = _evaluate_model(
-            source, data, reading, choice.device, decision, chosen, notes
+            source,
+            data,
+            reading,
+            table.missing_labels,
+            choice.device,
+            decision,
+            chosen,
+            notes,
         )
         heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
     else:
         candidates = find_candidates(choice, decision, several=True)
+        if group is not None:
+            table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
+        column = choice.time_column
         found = compare_candidates(
             training,
             candidates,
@@ -161,6 +183,8 @@ def command(
             folds=folds,
             repeats=repeats,
             stratified=stratified,
+            groups=None if group is None else training.column(group, "--group"),
+            time=None if column is None else training.column(column, "--time"),
             metrics=chosen,
             keep_models=report is not None,
             hidden=hidden,
@@ -190,7 +214,7 @@ def command(
         lines.insert(0, f"best: {found.best}, {found.reason}")
     lines += [f"page: {report} (curves, thresholds, mistakes explained)"] if report else []
     if lines and not quiet:
-        typer.echo("\n" + "\n".join(lines))
+        echo("", *lines)
 
 
 def compare_candidates(
@@ -227,6 +251,7 @@ def _evaluate_model(
     path: Path,
     data: Path,
     reading: options.ReadingOptions,
+    missing_labels: str | None,
     device: str | None,
     decision: Decision | None,
     metrics: list[str],
@@ -237,7 +262,8 @@ def _evaluate_model(
 
     saved = load_saved_model(path, device=device)
     table, X = saved.read(data, reading, notes)
-    y = saved.labels.read(table, notes.pending)
+    y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
+    print_guesses(table.source, guesses, notes, options.TableOptions)
     notes.flush()
     with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
         found = evaluate_model(
@@ -270,9 +296,11 @@ def _fit_command(
         return None
     tables = options.TableOptions, options.ReadingOptions
     names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
-    names -= {"model", "seconds"}
+    names -= {"model", "time"}
     names -= set() if decided else options.names_of(options.DecisionOptions)
     model = [] if best == DEFAULT else ["--model", best]
+    if group := context.params["group"]:
+        model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli._output import progress_bar
+from labelkin.cli._output import echo, progress_bar
 
 
 def command(
@@ -39,5 +39,5 @@ def command(
         page = write_report(recorded, out, reference=reference, source=str(results))
     failed = sum(status != "ok" for status in recorded.results.get("status", ()))
     cells = f"{len(recorded.results):,} cells"
-    typer.echo(cells + (f", {failed:,} of them failed" if failed else ""))
-    typer.echo(f"page:    {page}\ntables:  {out / 'tables'}\nfigures: {out / 'figures'}")
+    echo(cells + (f", {failed:,} of them failed" if failed else ""))
+    echo(f"page:    {page}", f"tables:  {out / 'tables'}", f"figures: {out / 'figures'}")

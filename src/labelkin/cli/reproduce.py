@@ -203,7 +203,7 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     console.print()
     print_means(plan, rows, console)
     computed = f", {view.computed} of them computed now" if view.before else ""
-    console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
+    console.print(f"\n{len(rows)} cells in {printable(str(path))}{computed}", markup=False)
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
         console.print("* without the folds that failed")
@@ -213,6 +213,6 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")
-    console.print(f"next: {next_line}", style="bold", markup=False)
+    console.print(f"next: {printable(next_line)}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)

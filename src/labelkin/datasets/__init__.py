@@ -3,9 +3,8 @@
 from labelkin._utils.files import FormatError
 from labelkin.datasets._describe import Description, describe
 from labelkin.datasets._digit_scenes import load_digit_scenes
-from labelkin.datasets._files import read, read_table
+from labelkin.datasets._files import parse_table, read, read_table
 from labelkin.datasets._write import write
-from labelkin.datasets.formats._csv import parse_table
 from labelkin.datasets.formats._raw_table import RawTable
 from labelkin.datasets.known._catalogue import (
     DatasetInfo,

@@ -18,11 +18,12 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets.formats._arff import read_arff
-from labelkin.datasets.formats._columns import Labels
-from labelkin.datasets.formats._csv import read_csv
+from labelkin.datasets.formats._columns import Labels, split_names
+from labelkin.datasets.formats._csv import parse_csv, read_csv
+from labelkin.datasets.formats._json import parse_json, read_json
 from labelkin.datasets.formats._libsvm import read_libsvm
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
-from labelkin.datasets.formats._npz import read_npz
+from labelkin.datasets.formats._npz import read_arrays
 from labelkin.datasets.formats._parquet import read_parquet
 from labelkin.datasets.formats._raw_table import (
     RawTable,
@@ -30,6 +31,7 @@ from labelkin.datasets.formats._raw_table import (
     decode_nominal,
     table_of_bunch,
 )
+from labelkin.datasets.formats._spreadsheet import parse_spreadsheet, read_spreadsheet
 from labelkin.datasets.known._catalogue import dataset_names
 from labelkin.datasets.known._load import load_dataset
 
@@ -47,6 +49,13 @@ _SUFFIXES = {
     ".tab": "csv",
     ".txt": "csv",  # or LibSVM, by the first line
     ".parquet": "parquet",
+    ".npy": "npz",
+    ".xlsx": "spreadsheet",
+    ".xlsm": "spreadsheet",
+    ".ods": "spreadsheet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
 }
 # A row of LibSVM: labels, then pairs of a feature's number and its value.
 _LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
@@ -63,8 +72,8 @@ def format_of(path: str | Path, format: str | None = None) -> str:
             return "libsvm"
         if suffix in _SUFFIXES:
             return _SUFFIXES[suffix]
-        if suffix in (".xlsx", ".xls", ".ods"):
-            raise ArgumentError(f"{path}: a spreadsheet cannot be read; save the sheet as CSV.")
+        if suffix in (".xls", ".xlsb", ".numbers"):
+            raise ArgumentError(f"{path}: this format cannot be read; save it as .xlsx or CSV.")
         raise ArgumentError(
             f"{path}: the format is unknown from the name; end it in {', '.join(_SUFFIXES)} "
             "(and .gz or .bz2 if it is compressed), or pass format=",
@@ -91,6 +100,7 @@ def read(
     drop: str | Iterable[str] = (),
     xml: str | Path | None = None,
     format: str | None = None,
+    missing_labels: str | None = None,
     **options: Any,
 ) -> Bunch:
     """Read a multi-label dataset of numbers from a file of any known format.
@@ -98,9 +108,9 @@ def read(
     Parameters
     ----------
     path : str or Path
-        ``.arff``, ``.npz``, ``.svm``/``.libsvm``, ``.csv``/``.tsv``/``.tab`` or ``.parquet``,
-        each optionally followed by ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its
-        first line.
+        ``.arff``, ``.npz``, ``.npy``, ``.svm``/``.libsvm``, ``.csv``/``.tsv``/``.tab``,
+        ``.parquet``, ``.xlsx``, ``.ods``, ``.jsonl`` or ``.json``, each optionally followed by
+        ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its first line.
     labels : names, comma-separated string, or int, optional
         The label columns, where the file does not define them: their names, or a count
         (positive: the first, negative: the last). An ARFF file defines them by the XML file
@@ -109,8 +119,12 @@ def read(
         Columns to leave out, such as an identifier.
     xml : str or Path, optional
         Mulan's list of labels, where it has another name than the ARFF file.
-    format : {"arff", "npz", "libsvm", "csv", "parquet"}, optional
+    format : {"arff", "npz", "libsvm", "csv", "parquet", "spreadsheet", "json"}, optional
         The format, where the name has another suffix.
+    missing_labels : {"no", "unknown", "drop"}, optional
+        What an empty cell of a label column means: that the label does not apply, or that it is
+        unknown; "drop" leaves out its row. By default it is guessed: unknown if the labels are
+        written as 0 and 1, no if they are written as 1 only. In ARFF files ? is unknown.
     **options
         How the file is written, such as ``delimiter=``; see `read_table`.
 
@@ -119,10 +133,10 @@ def read(
     Bunch
         ``data``: float64, an array or a CSR matrix; missing values are NaN. ``target``: uint8 of
         shape (n, q), dense (CSR above 100 million entries of a sparse file), in the order of the
-        columns. ``feature_names`` and ``label_names``, None where unknown. ``feature_n_values``:
-        0 for a numeric feature, k for a nominal one with k values, coded by their index (for a
-        yes/no pair: no is 0, yes is 1). ``split``: 0 for original training rows and 1 for test
-        rows, None where unknown. ``DESCR``.
+        columns; float64 with NaN where labels are unknown. ``feature_names`` and ``label_names``,
+        None where unknown. ``feature_n_values``: 0 for a numeric feature, k for a nominal one
+        with k values, coded by their index (for a yes/no pair: no is 0, yes is 1). ``split``: 0
+        for original training rows and 1 for test rows, None where unknown. ``DESCR``.
 
     Raises
     ------
@@ -138,9 +152,15 @@ def read(
     """
     if xml is not None:
         labels = read_labels_xml(xml)
-    found = _read(path, format_of(path, format), labels=labels, **options)
+    kind = format_of(path, format)
+    if kind == "arff" and missing_labels is None:
+        missing_labels = "unknown"  # which is what ? means there
+    found = _read(path, kind, labels=labels, **options)
     if isinstance(found, RawTable):
-        return bunch_of_table(found, labels, drop)
+        bunch = bunch_of_table(found, labels, drop, missing_labels)
+        if guesses := [one.text for one in found.guesses if "missing_labels" in one.arguments]:
+            bunch.guesses = guesses
+        return bunch
     if drop:
         raise ArgumentError(f"{path}: its columns have no names; leave out drop=", "drop")
     return found
@@ -153,12 +173,22 @@ def _read(
     labels: Labels | None = None,
     n_features: int | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
     **options: Any,
 ) -> RawTable | Bunch:
-    """Return a file by the reader of its format; `options` are those of a CSV file."""
+    """Return a file by the reader of its format; `options` are those of a table of cells."""
+    if labels is not None and not isinstance(labels, int):
+        labels = labels if isinstance(labels, str) else list(labels)
+        options["expected"] = {*options.get("expected", ()), *split_names(labels)}
     match format:
         case "csv":
             return read_csv(path, encoding=encoding, **options)
+        case "json":
+            return read_json(path, encoding=encoding, as_strings=options.get("as_strings", ()))
+        case "spreadsheet":
+            return read_spreadsheet(path, sheet, **_of_sheets(options))
         case "parquet":
             return read_parquet(path)
         case "arff":
@@ -166,9 +196,27 @@ def _read(
         case "libsvm":
             return read_libsvm(path, labels, n_features)
     if labels is not None:
-        text = f"{path}: an .npz dataset names its labels itself; leave out labels="
-        raise ArgumentError(text, "labels")
-    return read_npz(path)
+        text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
+        raise ArgumentError(text, "labels", "y")
+    return read_arrays(path, x, y)
+
+
+def _of_sheets(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those options of a CSV file that a spreadsheet has, too."""
+    return {name: options[name] for name in ("header", "expected", "as_strings") if name in options}
+
+
+def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
+    """Return a table that was sent or uploaded; errors name it by `source`.
+
+    Its first bytes tell whether it is a spreadsheet, JSON or CSV. `options` are those of
+    `read_table` for a CSV file.
+    """
+    if raw.startswith((b"PK", b"\xd0\xcf")):
+        return parse_spreadsheet(raw, source, **_of_sheets(options))
+    if raw.lstrip()[:1] in (b"[", b"{"):
+        return parse_json(raw, source, as_strings=options.get("as_strings", ()))
+    return parse_csv(raw, source, **options)
 
 
 def read_table(
@@ -177,7 +225,12 @@ def read_table(
     delimiter: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
+    header: bool | None = None,
+    sheet: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
     as_strings: Iterable[str] = (),
+    expected: Iterable[str] = (),
     labels: Labels | None = None,
     n_features: int | None = None,
 ) -> RawTable:
@@ -189,10 +242,23 @@ def read_table(
         A file of any format that `read` knows, or a name that `dataset_names` lists.
     delimiter, encoding, decimal : str, optional
         How a CSV file is written; guessed if not given. An ARFF file has an encoding, too.
+    header : bool, optional
+        Whether the first row of a CSV file or a sheet holds the names of the columns; without
+        them they are c1, c2, …. By default it does, and a file whose first row looks like the
+        others is refused.
+    sheet : str, optional
+        The sheet of a spreadsheet; by default the first.
+    x, y : str, optional
+        Names of the arrays of features and labels in an ``.npz`` file, by default X and y; of an
+        ``.npy`` file, `y` is the file with the labels, by default y.npy beside X.npy. Arrays of
+        more than two dimensions, such as images, are flattened.
     as_strings : iterable of str, default=()
-        Columns of a CSV file to keep as they are written, such as codes with leading zeros.
+        Columns to keep as they are written, such as codes with leading zeros.
+    expected : iterable of str, default=()
+        Names of columns; a first row with one of them is the header.
     labels : names, comma-separated string, or int, optional
-        The labels of a LibSVM file, which does not declare them.
+        The labels of a LibSVM file, which does not declare them; in a table, one column that it
+        names is kept as it is written, since it may hold tags such as 3,10.
     n_features : int, optional
         Number of features of a LibSVM file, whose last ones may be zero in all rows.
 
@@ -228,6 +294,7 @@ def read_table(
         may_be_name = not path.suffix and len(path.parts) == 1
         cure = " nor a dataset of that name; `labelkin datasets` lists those known"
         raise FileNotFoundError(f"There is no file {name}{cure if may_be_name else ''}.")
+    named = [labels] if isinstance(labels, str) else []
     found = _read(
         path,
         format_of(path),
@@ -236,6 +303,11 @@ def read_table(
         delimiter=delimiter,
         encoding=encoding,
         decimal=decimal,
-        as_strings=as_strings,
+        header=header,
+        sheet=sheet,
+        x=x,
+        y=y,
+        as_strings={*as_strings, *named},
+        expected=expected,
     )
     return decode_nominal(found) if isinstance(found, RawTable) else table_of_bunch(name, found)

@@ -1,20 +1,19 @@
 """Methods compared on the same folds, and a fitted model on new rows."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import RepeatedKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from labelkin._utils.labels import label_names_of, split_unknown
 from labelkin.evaluation._evaluation import Evaluation
 from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
+from labelkin.evaluation._splits import make_splits
 from labelkin.metrics._estimators import labels_and_scores
-from labelkin.model_selection import RepeatedIterativeStratifiedKFold
 from labelkin.rows import as_dense
 from labelkin.tabular import TableClassifier, find_training_data
 
@@ -28,6 +27,8 @@ def compare(
     folds: int = 5,
     repeats: int = 1,
     stratified: bool = True,
+    groups: Any = None,
+    time: Any = None,
     metrics: Sequence[str] = PEOPLE_METRICS,
     label_names: Sequence[str] | None = None,
     titles: Mapping[str, str] | None = None,
@@ -57,6 +58,16 @@ def compare(
         Number of times the cross-validation is repeated, shuffled anew.
     stratified : bool, default=True
         Whether labels are spread evenly over the folds; else these are drawn at random.
+    groups : array-like of shape (n_samples,) or str, optional
+        The group of each row, such as its patient, or the column of a table that holds it, which
+        is then no feature. Rows of a group are in one fold, so that figures are for new groups. A
+        row without one is a group of its own. Without `groups`, rows that are equal in all
+        features are in one fold.
+    time : array-like of shape (n_samples,) or str, optional
+        The time of each row as dates or numbers, or the column of a table that holds it. The rows
+        are divided by time into `folds` parts and an earlier one for training only; each part is
+        predicted from all rows before it. Rows of the same time are not divided. With `groups`,
+        training rows whose group is tested are left out.
     metrics : sequence of str, optional
         Names in `labelkin.metrics.METRICS`; the first one decides which method is best.
     label_names : sequence of str, optional
@@ -92,26 +103,43 @@ def compare(
     if not isinstance(estimators, Mapping):
         estimators = {type(estimators).__name__: estimators}
     if y is None:
-        training = find_training_data(X, labels)
+        apart = {groups: "ignore"} if isinstance(groups, str) else None
+        training = find_training_data(X, labels, columns=apart)
+        groups = training.column(groups, "groups") if isinstance(groups, str) else groups
+        time = training.column(time, "time") if isinstance(time, str) else time
         X, y, label_names = training.X, training.y, training.labels.names
         table: dict[str, Any] = {"labels": training.labels, "columns": training.schema}
         estimators = {
             name: one if isinstance(one, TableClassifier) else TableClassifier(one, **table)
             for name, one in estimators.items()
         }
+    elif isinstance(groups, str) or isinstance(time, str):
+        raise ValueError(
+            "groups and time name columns of a table that holds labels too; beside y, give their "
+            "values."
+        )
     target, names = _label_matrix(y, label_names)
     if folds > len(target):
         raise ValueError(
             f"folds={folds}: the data has only {len(target)} rows; choose at most that many folds."
         )
-    splitter = RepeatedIterativeStratifiedKFold if stratified else RepeatedKFold
-    splits = splitter(n_splits=folds, n_repeats=repeats, random_state=random_state)
+    splits, remarks = make_splits(
+        X,
+        target,
+        folds=folds,
+        repeats=repeats,
+        stratified=stratified,
+        groups=groups,
+        time=time,
+        random_state=random_state,
+    )
     found = Evaluation(
         X=X,
         y=target,
         label_names=names,
         metrics=check_metrics(metrics),
-        splits=list(splits.split(target, target)),
+        splits=splits,
+        split_remarks=remarks,
         folds=folds,
         settings={"folds": folds, "repeats": repeats, "stratified": stratified}
         | {"seed": random_state},
@@ -125,25 +153,25 @@ def compare(
         return model.fit(part, y.iloc[rows] if hasattr(y, "iloc") else target[rows])
 
     found.fit_part = fit_part
-    started, done = time.perf_counter(), 0
+    started, done = perf_counter(), 0
     for number, (train, test) in enumerate(found.splits):
-        began = time.perf_counter()
+        began = perf_counter()
         for name in estimators:
-            late = seconds is not None and time.perf_counter() - started > seconds
+            late = seconds is not None and perf_counter() - started > seconds
             if (number and name not in found.results) or (found.results and not number and late):
                 continue
             title = (titles or {}).get(name, name)
             progress(completed=done, description=title)
-            start = time.perf_counter()
+            start = perf_counter()
             model = fit_part(name, number, train)
-            fitted = time.perf_counter()
+            fitted = perf_counter()
             predictions = labels_and_scores(model, _safe_indexing(X, test))
-            taken = {"fit_s": fitted - start, "predict_s": time.perf_counter() - fitted}
+            taken = {"fit_s": fitted - start, "predict_s": perf_counter() - fitted}
             found.add(name, title, target[test], *predictions, model, taken)
             if not keep_models:
                 found.results[name].models.clear()
             done += 1
-        now = time.perf_counter()
+        now = perf_counter()
         if seconds is not None and now - started + (now - began) > seconds:
             break
     found.left_out = [name for name in estimators if name not in found.results]
@@ -186,6 +214,8 @@ def evaluate_model(
         Print it, read its figures, or write a report.
     """
     labels, names = _label_matrix(y, label_names, label_names_of(model))
+    nested = getattr(getattr(model, "estimator_", model), "hierarchy_", None)
+    labels = labels if nested is None else nested.close(labels)
     name = title or type(model).__name__
     everything = np.arange(_num_samples(X))
     found = Evaluation(

@@ -64,6 +64,8 @@ class Evaluation:
         Positions of the training rows and of the test rows of each fold.
     left_out : list of str
         Methods for which there was no time.
+    split_remarks : list of str
+        How the folds differ from rows at random, one sentence each.
     n_seen : int
         Number of rows on which a fitted model was trained, where it recognises them.
     """
@@ -77,6 +79,7 @@ class Evaluation:
     settings: dict[str, Any] = field(default_factory=dict)
     results: dict[str, MethodResults] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    split_remarks: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
     n_seen: int = 0
 

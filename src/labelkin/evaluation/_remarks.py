@@ -34,6 +34,7 @@ def list_remarks(found: "Evaluation") -> list[str]:
     """Return what restricts the meaning of the figures, one sentence each."""
     remarks = [
         _remark_on_seen_rows(found),
+        *found.split_remarks,
         _remark_on_unknown_labels(found),
         _remark_on_few_rows(found),
         *_remarks_on_rare_labels(found),
@@ -95,7 +96,8 @@ def _remarks_on_rare_labels(found: "Evaluation") -> list[str]:
     tested = np.array([y[test].sum(axis=0) for _, test in once])
     rows, n_folds = tested.sum(axis=0), (tested > 0).sum(axis=0)
     n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)  # known, by label
-    alone = (n_folds == 1) if len(once) > 1 else np.zeros(len(rows), dtype=bool)
+    trained = np.array([y[train].sum(axis=0) for train, _ in once])
+    alone = (n_folds == 1) & ((tested > 0) & (trained == 0)).any(axis=0) & (len(once) > 1)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
 
     def names(chosen: Any) -> str:

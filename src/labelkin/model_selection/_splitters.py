@@ -21,6 +21,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.multiclass import type_of_target
 
 from labelkin._utils.labels import split_unknown, unknown_cells
+from labelkin.model_selection._groups import number_groups, stratify_groups
 from labelkin.model_selection._stratify import stratify
 
 
@@ -48,7 +49,7 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
 class _SplitsByLabels:
     """Gives scikit-learn's splitters label matrices."""
 
-    def split(self, X: Any, y: Any, groups: None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the training and the test rows of each split.
 
         Parameters
@@ -57,21 +58,30 @@ class _SplitsByLabels:
             The samples; only their number matters.
         y : array-like or sparse matrix of shape (n, q) or (n,)
             The labels.
-        groups : None
-            Refused: rows cannot be kept together.
+        groups : array-like of shape (n,), optional
+            The group of each row, such as the patient; its rows are all for training or all for
+            testing. A group that is larger than a fold makes that fold larger.
         """
+        labels = _label_matrix(y, "y")
         if groups is not None:
-            raise ValueError(
-                f"{type(self).__name__} cannot keep groups together: leave groups out, or use "
-                "sklearn.model_selection.GroupKFold, which does not stratify."
-            )
-        return super().split(X, _label_matrix(y, "y"))  # type: ignore[misc]
+            groups = number_groups(groups, labels.shape[0])
+        return super().split(X, labels, groups)  # type: ignore[misc]
+
+
+def _assign(
+    Y: sparse.csr_array, groups: np.ndarray | None, shares: np.ndarray, rng: Any
+) -> np.ndarray:
+    """Return the number of the part that each row is assigned to."""
+    if groups is None or len(np.unique(groups)) == len(groups):
+        return stratify(Y, shares, rng)
+    return stratify_groups(Y, groups, shares, rng)
 
 
 class IterativeStratifiedKFold(_SplitsByLabels, _BaseKFold):
     """K folds with every label spread evenly over them.
 
-    Each row is in exactly one test fold. The sizes of the folds differ by one at most.
+    Each row is in exactly one test fold. The sizes of the folds differ by one at most; with
+    ``groups``, by what whole groups allow.
 
     Parameters
     ----------
@@ -104,10 +114,10 @@ class IterativeStratifiedKFold(_SplitsByLabels, _BaseKFold):
         super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
 
     def _iter_test_masks(
-        self, X: Any = None, y: Any = None, groups: None = None
+        self, X: Any = None, y: Any = None, groups: np.ndarray | None = None
     ) -> Iterator[np.ndarray]:
         rng = check_random_state(self.random_state) if self.shuffle else None
-        fold = stratify(y, np.full(self.n_splits, 1 / self.n_splits), rng)
+        fold = _assign(y, groups, np.full(self.n_splits, 1 / self.n_splits), rng)
         return (fold == number for number in range(self.n_splits))
 
 
@@ -142,7 +152,8 @@ class RepeatedIterativeStratifiedKFold(_SplitsByLabels, _RepeatedSplits):
 class IterativeStratifiedShuffleSplit(_SplitsByLabels, BaseShuffleSplit):
     """Random splits into training and test rows with every label spread evenly.
 
-    The test parts of different splits may overlap. Sizes are exact, as in scikit-learn.
+    The test parts of different splits may overlap. Sizes are exact, as in scikit-learn; with
+    ``groups``, they are shares of the rows, as near as whole groups allow.
 
     Parameters
     ----------
@@ -156,7 +167,7 @@ class IterativeStratifiedShuffleSplit(_SplitsByLabels, BaseShuffleSplit):
     """
 
     def _iter_indices(
-        self, X: Any, y: Any = None, groups: None = None
+        self, X: Any, y: Any = None, groups: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         n = y.shape[0]
         n_train, n_test = _validate_shuffle_split(
@@ -165,7 +176,7 @@ class IterativeStratifiedShuffleSplit(_SplitsByLabels, BaseShuffleSplit):
         sizes = np.array([n_train, n_test, n - n_train - n_test])
         rng = check_random_state(self.random_state)
         for _ in range(self.n_splits):
-            part = stratify(y, sizes[sizes > 0] / n, rng)
+            part = _assign(y, groups, sizes[sizes > 0] / n, rng)
             train, test = (rng.permutation(np.flatnonzero(part == number)) for number in (0, 1))
             yield train, test
 
@@ -176,6 +187,7 @@ def train_test_split(
     train_size: float | int | None = None,
     random_state: int | np.random.RandomState | None = None,
     stratify: Any = None,
+    groups: Any = None,
 ) -> list[Any]:
     """Split arrays into training and test rows with every label spread evenly.
 
@@ -190,6 +202,8 @@ def train_test_split(
         An integer gives the same split each time, None a different one.
     stratify : array-like or sparse matrix of shape (n, q) or (n,), optional
         The labels, where they are not the last of the arrays.
+    groups : array-like of shape (n,), optional
+        The group of each row; its rows are all in the training part or all in the test part.
 
     Returns
     -------
@@ -215,5 +229,5 @@ def train_test_split(
         train_size=train_size,
         random_state=random_state,
     )
-    train, test = next(splitter.split(parts[0], labels))
+    train, test = next(splitter.split(parts[0], labels, groups))
     return [_safe_indexing(array, rows) for array in parts for rows in (train, test)]

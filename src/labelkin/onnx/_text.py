@@ -151,7 +151,7 @@ _DAYS_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 33
 
 @convert.register
 def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
-    """Add year, month, weekday and hour of each column; NaN where a date is missing."""
+    """Add the numbers of each column; NaN where a date is missing."""
     # A date begins with three numbers; hour and minute may follow. The last text, which is
     # removed, makes five columns of numbers at least.
     texts = _with_another(rows, "1 1 1 1 1")
@@ -175,5 +175,16 @@ def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
 
     year_part = passed.astype(np.float64) / 366 + year.astype(np.float64)
     hours = minute.at_least(0).astype(np.float64) / 60 + hour.at_least(0).astype(np.float64)
-    found = first.equals(-1).choose(np.nan, hstack([year_part, month, weekday, hours]))
-    return found.reshape(-1, 4 * step.n_features_in_)
+    # A date outside of the range of training has the year and the month of its end.
+    n = step.n_features_in_
+    year_part, months = year_part.reshape(-1, n), month.astype(np.float64).reshape(-1, n)
+    for outside, end in (
+        (year_part < step.first_[:, 0], step.first_),
+        (year_part > step.last_[:, 0], step.last_),
+    ):
+        year_part, months = (
+            outside.choose(end[:, i], part) for i, part in enumerate((year_part, months))
+        )
+    parts = [year_part.reshape(-1, 1)] if step.trend else []
+    parts += [months.reshape(-1, 1), weekday, hours]
+    return first.equals(-1).choose(np.nan, hstack(parts)).reshape(-1, len(parts) * n)

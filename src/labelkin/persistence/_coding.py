@@ -94,6 +94,8 @@ class Encoder:
             return "tree", self.encode(
                 [int(value.n_features), value.n_classes, state["nodes"], state["values"]]
             )
+        if isinstance(value, np.ufunc) and vars(np).get(name := value.__name__) is value:
+            return "name", f"numpy.{name}"  # before NumPy 2.2 it has no qualified name
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return "name", self._name(value)
         state = value.__getstate__() or {}

@@ -111,16 +111,24 @@ class Service:
         return {name: [str(value) for value in values[:_VALUES]] for name, values in pairs}
 
     def read_csv(self, content: bytes) -> Rows:
-        """Return the rows of a CSV table, for `predict`; raise `BadRows` for a wrong one."""
+        """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
+
+        It is a CSV file, a spreadsheet, or records in JSON.
+        """
         # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
         most = _COLUMNS + self.model.n_features_in_
         header = content.partition(b"\n")[0]
-        if max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
+        is_csv = not header.lstrip().startswith((b"PK", b"[", b"{"))
+        if is_csv and max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
             raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
         schema = self.model.schema_
         return self._read(
             lambda: parse_table(
-                content, _CSV, as_strings=schema.string_columns, decimal=schema.decimal_comma
+                content,
+                _CSV,
+                as_strings=schema.string_columns,
+                expected=schema.feature_names or (),
+                decimal=schema.decimal_comma,
             )
         )
 

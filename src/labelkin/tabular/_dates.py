@@ -49,33 +49,98 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     return None
 
 
+def as_times(values: Any, name: str) -> np.ndarray:
+    """Return dates or numbers as floats that sort like them; a missing one is refused."""
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        times = array.astype("datetime64[us]").astype(np.float64)
+        times[np.isnat(array)] = np.nan
+    elif array.dtype.kind in "biuf":
+        times = array.astype(np.float64)
+    else:
+        gone = [cell is None or (cell != cell) is not False for cell in array.tolist()]
+        cells = ["" if no else str(cell).strip() for cell, no in zip(array, gone, strict=True)]
+        times = np.full(len(cells), np.nan)
+        given = [row for row, cell in enumerate(cells) if cell]
+        day_first = find_day_first(cells[row] for row in given)
+        for row in given:
+            date = parse_date(cells[row], bool(day_first))
+            if day_first is not None and date is not None:
+                times[row] = (date - datetime(1, 1, 1)).total_seconds()
+                continue
+            try:
+                times[row] = float(cells[row].replace(",", "."))
+            except ValueError:
+                wrong = [i for i in given if find_day_first([cells[i]]) is None] or [row]
+                raise ValueError(
+                    f"{name} holds {cells[wrong[0]][:30]!r} in row {wrong[0] + 1}, which cannot be "
+                    "read as a date or a number like the others."
+                ) from None
+    if np.isnan(times).any():
+        raise ValueError(
+            f"{name} is missing in row {int(np.isnan(times).argmax()) + 1}: leave out the rows "
+            "without it, or fill it in."
+        )
+    return times
+
+
 class DateEncoder(TransformerMixin, BaseEstimator):
-    """Turn columns of dates into numbers: year, month, weekday and hour of each.
+    """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
+
+    A date outside of the range of the training rows has the month, and the year, of the end of the
+    range: what a classifier would make of others was never seen.
 
     Parameters
     ----------
     day_first : bool, default=False
         Whether 3/4/2025 is the third of April. Dates that begin with the year are always read
         as year, month, day.
+    trend : bool, default=False
+        Whether the year is used, so that what changed over time in the training rows holds for
+        the time of its end.
+
+    Attributes
+    ----------
+    first_, last_ : ndarray of shape (n_columns, 2)
+        Year, with the day of the year as its fraction, and month of the first and the last date
+        of each column; NaN where it has none.
     """
 
-    def __init__(self, day_first: bool = False) -> None:
+    def __init__(self, day_first: bool = False, trend: bool = False) -> None:
         self.day_first = day_first
+        self.trend = trend
 
     def fit(self, X: Any, y: Any = None) -> "DateEncoder":
-        """Store the number of columns; nothing else is learned."""
+        """Find the range of the dates of each column."""
         self.n_features_in_ = np.shape(X)[1]
         names = getattr(X, "columns", None)
         if names is not None:
             self.feature_names_in_ = np.asarray(names, dtype=object)
+        parts = self._parse(X)[:, :, :2]
+        self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
+        for j in range(self.n_features_in_):
+            if len(known := parts[~np.isnan(parts[:, j, 0]), j]):
+                self.first_[j] = known[known[:, 0].argmin()]
+                self.last_[j] = known[known[:, 0].argmax()]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return four columns for each column of X, NaN where a date is missing.
+        """Return three or four columns for each column of X, NaN where a date is missing.
 
         The year has the day of the year as its fraction, Monday is 0, the hour has minutes as
         its fraction.
         """
+        found = self._parse(X)
+        year = found[:, :, 0]
+        for outside, end in (
+            (year < self.first_[:, 0], self.first_),
+            (year > self.last_[:, 0], self.last_),
+        ):
+            found[:, :, :2] = np.where(outside[:, :, None], end, found[:, :, :2])
+        return found[:, :, 0 if self.trend else 1 :].reshape(len(found), -1)
+
+    def _parse(self, X: Any) -> np.ndarray:
+        """Return year, month, weekday and hour of each cell."""
         cells = np.asarray(X, dtype=object)
         found = np.full((*cells.shape, 4), np.nan)
         for place, cell in np.ndenumerate(cells):
@@ -87,12 +152,12 @@ class DateEncoder(TransformerMixin, BaseEstimator):
                 raise ValueError(f"{text!r} is not a date that can be read.")
             year = date.year + (date.timetuple().tm_yday - 1) / 366
             found[place] = year, date.month, date.weekday(), date.hour + date.minute / 60
-        return found.reshape(len(cells), -1)
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`."""
         names = _check_feature_names_in(self, input_features)
-        parts = ("year", "month", "weekday", "hour")
+        parts = ("year", "month", "weekday", "hour")[0 if self.trend else 1 :]
         return np.array([f"{name} {part}" for name in names for part in parts], object)
 
     def __sklearn_tags__(self) -> Any:

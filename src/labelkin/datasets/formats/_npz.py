@@ -1,5 +1,7 @@
-"""labelkin's own format: one ``.npz`` file of plain arrays."""
+"""Arrays of NumPy: labelkin's own ``.npz`` format, other ``.npz`` files, and pairs of ``.npy``."""
 
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +9,109 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from labelkin._utils import untrusted
-from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin._utils.files import FormatError, read_unpacked, reason, shorten, strip_compression
+from labelkin._utils.names import join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._raw_table import make_bunch
+from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string, make_bunch
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
 # Features with a smaller share of non-zeros stay sparse.
 _DENSE_SHARE = 0.5
+
+
+# Names of the arrays of features and labels in files of others.
+_X_NAMES, _Y_NAMES = ("X", "x"), ("y", "Y")
+
+
+def read_arrays(path: str | Path, x: str | None = None, y: str | None = None) -> RawTable | Bunch:
+    """Return a dataset of arrays; nothing in the file is executed.
+
+    `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, `y` is the file with
+    the labels. A file without labels is a table.
+    """
+    raw = read_unpacked(path)
+    guesses: list[Guess] = []
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        if strip_compression(path).suffix.lower() == ".npy":
+            x, y = "X", y or _find_pair(path, guesses)
+            arrays["X"] = untrusted.read_npy(raw)
+        else:
+            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+                parts = archive.namelist()
+            names = [part.removesuffix(".npy") for part in parts if part.endswith(".npy")]
+            if x is None and y is None and "X_data" in names:
+                return read_npz(path)
+            x = x or next((name for name in _X_NAMES if name in names), None)
+            y = y or next((name for name in _Y_NAMES if name in names), None)
+            for name, option in ((x, "x"), (y, "y")):
+                if name not in names and (name or option == "x"):
+                    held = f"it holds the arrays {join_names(names)}"
+                    lacks = f"no array {shorten(name)}" if name else "no array X"
+                    cure = f"name that of the {'features' if option == 'x' else 'labels'} with"
+                    text = f"{lacks}; {held}; {cure} {option}="
+                    raise FormatError(path, text, None, option)
+            arrays = untrusted.read_npz(raw, [name for name in (x, y) if name])
+        if y is not None and y not in arrays:
+            arrays[y] = untrusted.read_npy(read_unpacked(y))
+    except (FormatError, OSError):
+        raise
+    except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
+        text = f"not a readable file of arrays ({reason(error)})"
+        raise FormatError(path, text) from error
+    data = _as_features(arrays[str(x)], path, guesses)
+    if y is None:
+        return RawTable(str(path), data, None, guesses=guesses)
+    target, label_names = _as_labels(arrays[y], path, guesses)
+    if len(target) != len(data):
+        raise FormatError(path, f"X has {len(data):,} rows, y has {len(target):,}")
+    found = make_bunch(path, data, target, feature_names=None, label_names=label_names)
+    found.guesses = guesses
+    return found
+
+
+def _find_pair(path: str | Path, guesses: list[Guess]) -> str | None:
+    """Return the file of labels beside one of features: y.npy of X.npy, y_train.npy of x_train."""
+    path = Path(path)
+    for letter in "yY":
+        pair = path.with_name(letter + path.name[1:])
+        if path.name[0] in "xX" and pair.is_file():
+            guesses.append(Guess(f"labels from {pair.name}", ("y",)))
+            return str(pair)
+    return None
+
+
+def _as_features(X: np.ndarray, path: str | Path, guesses: list[Guess]) -> np.ndarray:
+    if X.ndim < 2 or X.dtype.kind not in "biuf":
+        raise FormatError(path, "X is not an array of numbers with one row per sample")
+    Budget(path).take(8 * X.size)
+    if X.ndim > 2:
+        size = " × ".join(map(str, X.shape[1:]))
+        X = X.reshape(len(X), -1)
+        guesses.append(Guess(f"X: arrays of {size} flattened to {X.shape[1]:,} features", ()))
+    return X.astype(np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def _as_labels(
+    y: np.ndarray, path: str | Path, guesses: list[Guess]
+) -> tuple[np.ndarray, list[str] | None]:
+    """Return labels as a matrix of 0 and 1, with their names if they are classes."""
+    if y.ndim == 2 and y.dtype.kind in "if" and -1 in y and np.isin(y, (-1, 1)).all():
+        guesses.append(Guess("-1 means no", ()))
+        y = y > 0
+    if y.dtype.kind in "biuf" and y.ndim in (1, 2) and np.isin(y, (0, 1)).all():
+        return y.reshape(len(y), -1).astype(np.uint8), None
+    is_whole = y.dtype.kind in "iuU" or (y.dtype.kind == "f" and (y % 1 == 0).all())
+    if y.size != len(y) or not is_whole:
+        text = "y is neither a matrix of 0 and 1 nor a vector with the class of each row"
+        raise FormatError(path, text)
+    classes, codes = np.unique(y.ravel(), return_inverse=True)
+    Budget(path).take_columns(len(classes), "labels", each=len(y))
+    guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
+    names = [as_string(value) for value in classes.tolist()]
+    return np.eye(len(classes), dtype=np.uint8)[codes], names
 
 
 def read_npz(path: str | Path) -> Bunch:
@@ -40,6 +136,10 @@ def read_npz(path: str | Path) -> Bunch:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
     n_values = _vector(arrays, "feature_n_values", d, "iu", path)
     split = _vector(arrays, "split", n, "biu", path)
+    if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
+        raise FormatError(path, "feature_n_values holds a number that is no count of values")
+    if split is not None and not np.isin(split, (0, 1)).all():
+        raise FormatError(path, "split holds other values than 0 (training rows) and 1 (test rows)")
     return make_bunch(
         path,
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),

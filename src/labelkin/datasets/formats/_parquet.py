@@ -7,8 +7,7 @@ from typing import Any
 from labelkin._utils.files import FormatError, read_unpacked, reason
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._raw_table import RawTable
+from labelkin.datasets.formats._raw_table import RawTable, name_columns
 
 _ROWS = 10_000  # read at once
 
@@ -29,12 +28,17 @@ def read_parquet(path: str | Path) -> RawTable:
         texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
         n_rows = file.metadata.num_rows
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        chunks = [(i, group.column(i)) for group in groups for i in range(len(leaves))]
+        pages = max((chunk.total_uncompressed_size for _, chunk in chunks), default=0)
+        # One row may hold any number of values, which are read at once.
+        listed = sum(chunk.num_values for i, chunk in chunks if leaves[i].max_repetition_level)
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    names = file.schema_arrow.names
-    check_unique(names, "column", path)
+    names, guesses = name_columns(file.schema_arrow.names, str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
+    budget.check(max(pages, 8 * listed))
     tables = [_decode_texts(file.schema_arrow.empty_table())]
     batches = file.iter_batches(_ROWS)
     while True:
@@ -49,10 +53,11 @@ def read_parquet(path: str | Path) -> RawTable:
         tables.append(_decode_texts(pyarrow.Table.from_batches([batch])))
     try:
         # Without pandas' own metadata, which would hide the columns of an index.
-        frame = pyarrow.concat_tables(tables).to_pandas(ignore_metadata=True)
+        table = pyarrow.concat_tables(tables).rename_columns(names)
+        frame = table.to_pandas(ignore_metadata=True)
     except Exception as error:
         raise FormatError(path, f"no table for pandas ({reason(error)})") from None
-    return RawTable(str(path), frame, names)
+    return RawTable(str(path), frame, names, guesses=guesses)
 
 
 def _holds_text(leaf: Any) -> bool:

@@ -10,13 +10,23 @@ from scipy import sparse
 from sklearn.utils import Bunch, check_array
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
+from labelkin.datasets.formats._columns import (
+    Labels,
+    check_unique,
+    find_features,
+    find_labels,
+    normal_form,
+)
 from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
+from labelkin.datasets.formats._missing import settle_missing
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
+
+NO_LABELS = "it holds no labels; name the array or the file that does with y="
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
@@ -68,6 +78,17 @@ class RawTable:
     texts: tuple[str, ...] = ()
     """Those of them that are text."""
 
+    def __post_init__(self) -> None:
+        names = None if self.names is None else [normal_form(name) for name in self.names]
+        if names is not None and names != self.names:
+            check_unique(names, "column", self.source)
+            if not self.is_matrix:
+                self.data = self.data.rename(columns=normal_form)
+            self.names, self.texts = names, tuple(map(normal_form, self.texts))
+            self.nominal = {normal_form(name): found for name, found in self.nominal.items()}
+        if self.label_names is not None:
+            self.label_names = [normal_form(name) for name in self.label_names]
+
     @classmethod
     def of(cls, X: Any) -> "RawTable":
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
@@ -76,9 +97,10 @@ class RawTable:
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             return cls("X", check_array(X, **form), None)
-        names = [str(name) for name in X.columns]
-        check_unique(names, "column", "X")
-        return cls("X", X.set_axis(names, axis=1), names)
+        if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
+            X = X.to_pandas()  # polars, or Arrow
+        names, guesses = name_columns([str(name) for name in X.columns], "X")
+        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
 
     @property
     def n_rows(self) -> int:
@@ -101,6 +123,7 @@ class RawTable:
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
+        name = normal_form(name)
         if not self.is_matrix:
             return self.data[name]
         column = self.select([name])
@@ -171,6 +194,27 @@ class RawTable:
             [_plain(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
             for cell in self.column(name)
         ]
+
+
+def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
+    """Return names of which none occurs twice, and what was changed.
+
+    The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
+    """
+    names = list(names)
+    used, counts, found, changed = {*names}, dict[str, int](), [], []
+    for number, name in enumerate(names, start=1):
+        is_empty = name is None or (name == "" and name in counts)
+        chosen = bare = f"c{number}" if is_empty else str(name)
+        while chosen in counts or (chosen != name and chosen in used):
+            counts[bare] = counts.get(bare, 1) + 1
+            chosen = f"{bare}_{counts[bare]}"
+        counts.setdefault(chosen, 1)
+        found.append(chosen)
+        changed += [chosen] if chosen != name else []
+    check_unique(found, "column", source)
+    text = f"columns without a name of their own renamed: {join_names(changed)}"
+    return found, [Guess(text, ())] if changed else []
 
 
 def _plain(item: Any) -> Any:
@@ -247,12 +291,20 @@ def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
         target = target.toarray()
     names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
     features = None if bunch.feature_names is None else list(bunch.feature_names)
-    return RawTable(source, bunch.data, features, list(names), np.asarray(target))
+    guesses = list(bunch.get("guesses", ()))
+    return RawTable(source, bunch.data, features, list(names), np.asarray(target), guesses=guesses)
 
 
-def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[str]) -> Bunch:
+def bunch_of_table(
+    table: RawTable,
+    labels: Labels | None,
+    drop: str | Iterable[str],
+    missing_labels: str | None = None,
+) -> Bunch:
     """Return a table as a dataset; columns that hold no numbers are refused by name."""
     path, names = table.source, table.names or []
+    if table.names is None:
+        raise FormatError(path, NO_LABELS, None, "y")
     labels = table.label_names if labels is None else labels
     if labels is None:
         raise FormatError(
@@ -273,19 +325,27 @@ def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[
                 f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
                 "(0/1), not multi-target data",
             )
-    target = _matrix_of(table, label_columns)
+    data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
+    if np.isnan(target.data if sparse.issparse(target) else target).any():
+        dense = target.toarray() if sparse.issparse(target) else target
+        target, guesses = settle_missing(dense, label_names, missing_labels)
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        if missing_labels == "drop":
+            known = np.flatnonzero(~np.isnan(target).any(axis=1))
+            data, target = data[known], target[known]
     entries = sparse.coo_array(target)
-    for i in np.flatnonzero(entries.data != 1):
+    for i in np.flatnonzero((entries.data != 1) & ~np.isnan(entries.data)):
         value, name = entries.data[i], label_names[entries.col[i]]
-        found = "is missing" if np.isnan(value) else f"holds {value:g}"
         raise FormatError(
             path,
-            f"label {shorten(name)} {found} in data row {entries.row[i] + 1}; it must be 0 or 1",
+            f"label {shorten(name)} holds {value:g} in data row {entries.row[i] + 1}; it must be 0 "
+            "or 1",
         )
+    is_partial = np.isnan(entries.data).any()
     return make_bunch(
         path,
-        _matrix_of(table, features),
-        target.astype(np.uint8),
+        data,
+        target if is_partial else target.astype(np.uint8),
         feature_names=[names[i] for i in features],
         label_names=label_names,
         feature_n_values=np.array(

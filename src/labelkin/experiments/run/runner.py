@@ -18,14 +18,14 @@ from joblib import effective_n_jobs
 from rich.console import Console
 from rich.status import Status
 
-from labelkin._utils.names import plural
+from labelkin._utils.names import plural, printable
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import run_jobs
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.store import Store
+from labelkin.experiments.run.store import EmptyStore, Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.metrics import PAPER_METRICS
 
@@ -69,7 +69,7 @@ class RunView:
             self._live.stop()
 
     def _print(self, text: str, style: str = "") -> None:
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.print(printable(text), style=style, markup=False, soft_wrap=True)
 
     @property
     def done(self) -> int:
@@ -140,10 +140,11 @@ def run(
 
 def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
     """Return what a store holds, by cell; nothing where there is none."""
-    if not Path(path).is_file():
+    try:
+        with Store(path) as store:
+            return store.cells()
+    except (FileNotFoundError, EmptyStore):
         return {}
-    with Store(path) as store:
-        return store.cells()
 
 
 def check_revision(plan: Plan, path: str | Path, retry: bool = False) -> None:

@@ -1,0 +1,181 @@
+"""A table of cells as they are written, such as those of a CSV file or of a spreadsheet.
+
+The first row may be the header; columns of numbers and truth values are found among the rest.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.optional import import_optional
+from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._dialect import (
+    are_numbers,
+    guess_decimal,
+    has_thousands,
+    is_number,
+    parse_number,
+    unit_of,
+)
+from labelkin.datasets.formats._raw_table import Guess, RawTable, name_columns
+
+MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
+MISSING += ["NaN", "nan", "null", "NULL", "None"]
+# What Arrow takes for a column of any length, and for a cell besides its text.
+COLUMN_BYTES, CELL_BYTES = 7000, 16
+_DEFAULT_NAME = re.compile(r"c[1-9]\d*")
+_SAMPLE_ROWS = 1000  # with which the first row is compared
+
+
+def table_of_cells(
+    table: Any,
+    first: Sequence[str | None],
+    source: str,
+    guesses: list[Guess],
+    header: bool | None = None,
+    expected: Iterable[str] = (),
+    delimiter: str = ",",
+    decimal: str | None = None,
+    as_strings: Iterable[str] = (),
+) -> RawTable:
+    """Return an Arrow table of strings, whose first row is `first`, as a table.
+
+    `guesses` are those about the file; those about its columns are added. The other arguments are
+    those of `parse_csv`.
+    """
+    if header is None:
+        header = _find_header(table, first, source, list(expected))
+    if header:
+        names, renamed = name_columns(first, source)
+        guesses += renamed
+        table = table.slice(1).rename_columns(names)
+    if n_empty := _count_empty_rows(table):
+        rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
+        guesses.append(Guess(f"{rows} at the end left out", ()))
+        table = table.slice(0, table.num_rows - n_empty)
+
+    cells = {name: table.column(name) for name in table.column_names}
+    columns = dict(cells)
+    strings = set(map(normal_form, as_strings))
+    names = [name for name in columns if name not in strings]
+    for name in names:
+        columns[name] = _plain_values(cells[name])
+    # What is left are texts, and numbers that people write with commas, spaces and units.
+    texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
+    mark = decimal or guess_decimal(texts.values(), delimiter)
+    if mark == ",":
+        if decimal is None:
+            guesses.append(Guess("',' decimal", ("decimal",)))
+        # In such a file, 1.234 is more than a thousand.
+        points = [name for name in names if columns[name].type == "double"]
+        texts |= {name: _distinct(cells[name]) for name in points}
+    numeric = [name for name, values in texts.items() if values and are_numbers(values, mark)]
+    for name in numeric:
+        columns[name] = _parse_numbers(cells[name], texts[name], mark)
+    grouped = [name for name in numeric if any(has_thousands(cell, mark) for cell in texts[name])]
+    if grouped and decimal is None:
+        words = f"thousands separated in {', '.join(grouped)}"
+        guesses.append(Guess(words, ("decimal", "category")))
+    for name in numeric:
+        if unit := max(map(unit_of, texts[name])):
+            guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
+    frame = import_optional("pyarrow").table(columns).to_pandas()
+    return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
+
+
+# ------------------------------------------------------------------------------ the header
+
+
+def default_names(count: int) -> list[str]:
+    """Return the names of columns that have none, such as c1 and c2."""
+    return [f"c{number}" for number in range(1, count + 1)]
+
+
+def _find_header(table: Any, first: Sequence[str | None], source: str, expected: list[str]) -> bool:
+    """Return whether the first row is the header; refuse a table in which it may be data.
+
+    A table whose columns are `expected` to have default names has none, as when the model was
+    fitted.
+    """
+    if {*expected} & {*first}:
+        return True
+    if expected and all(map(_DEFAULT_NAME.fullmatch, expected)):
+        return False
+    if not _looks_like_data(table, first):
+        return True
+    shown = ", ".join(shorten(cell, 20)[1:-1] for cell in first[:4] if cell)
+    raise FormatError(
+        source,
+        f"the first row ({shown}{', …' if len(first) > 4 else ''}) looks like the others; pass "
+        "header=False if the table has no header (its columns are then c1, c2, …), or header=True "
+        "if it is the header",
+        None,
+        "header",
+    )
+
+
+def _looks_like_data(table: Any, first: Sequence[str | None]) -> bool:
+    """Return whether the first row has numbers where others have, or words that recur below.
+
+    Numbers in sequence, such as years, may be names.
+    """
+    body = table.slice(1, _SAMPLE_ROWS)
+    numbers, n_recurring = [], 0
+    for cell, column in zip(first, body.columns, strict=True):
+        values = {*_distinct(column)}
+        if values and all(is_number(value) for value in values):
+            if cell is None or not is_number(cell):
+                return False
+            numbers.append(parse_number(cell, "."))
+        n_recurring += cell in values
+    if numbers:
+        steps = np.diff(numbers)
+        return not (len(numbers) > 1 and (steps == 1).all())
+    rows = zip(*(column.to_pylist() for column in body.columns), strict=True)
+    return n_recurring > 0 and tuple(first) not in rows  # not a header that is repeated
+
+
+# ------------------------------------------------------------------------------ the columns
+
+
+def _count_empty_rows(table: Any) -> int:
+    """Return the number of rows at the end in which no column has a value."""
+    if table.num_columns < 2:
+        return 0  # an empty cell of a single column may be a row without text
+    used = np.zeros(table.num_rows, dtype=bool)
+    for column in table.columns:
+        used |= column.is_valid().to_numpy()
+    return table.num_rows - int(np.flatnonzero(used).max(initial=-1)) - 1
+
+
+def _plain_values(cells: Any) -> Any:
+    """Return a column of strings as numbers or truth values, if all of it are such."""
+    pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    trimmed = compute.utf8_trim_whitespace(cells)
+
+    def cast(kind: Any) -> Any:
+        try:
+            return trimmed.cast(kind)
+        except pyarrow.ArrowInvalid:
+            return None
+
+    numbers = cast(pyarrow.float64())
+    if numbers is None:
+        truth = cast(pyarrow.bool_())
+        return cells if truth is None else truth
+    integers = cast(pyarrow.int64())
+    return numbers if integers is None else integers
+
+
+def _distinct(cells: Any) -> list[str]:
+    return cells.unique().drop_null().to_pylist()
+
+
+def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
+    """Return a column of numbers as people write them as float64."""
+    pyarrow = import_optional("pyarrow")
+    number = {cell: parse_number(cell, decimal) for cell in distinct}
+    return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())

@@ -1,0 +1,76 @@
+"""Records in JSON, one per line or in an array, also hostile ones."""
+
+import json
+
+import numpy as np
+import pytest
+
+from labelkin.datasets import FormatError, parse_table, read, read_table
+from support.damaged import cpu_limit, outcome
+from support.mutations import inputs
+
+pytest.importorskip("pyarrow")
+
+RECORDS = [
+    {"x": 1.5, "n": "2", "text": "hello", "user": {"age": 3}, "tags": ["a", "b"], "ok": True},
+    {"x": None, "n": "NA", "text": "1 = one", "tags": [], "ok": False},
+    {"n": "7", "text": "", "user": {"age": 4, "city": "Rome"}, "tags": None},
+]
+
+
+def write_text(path, text):
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl", "t.ndjson", "lines.json"])
+def test_records(tmp_path, name):
+    array = name == "t.json"
+    text = json.dumps(RECORDS) if array else "\n".join(map(json.dumps, RECORDS)) + "\n"
+    found = read_table(write_text(tmp_path / name, text))
+    assert found.names == ["x", "n", "text", "user.age", "tags", "ok", "user.city"]
+    np.testing.assert_array_equal(found.numbers("x"), [1.5, np.nan, np.nan])
+    np.testing.assert_array_equal(found.numbers("n"), [2, np.nan, 7])
+    assert found.strings("text").tolist() == ["hello", "1 = one", None]
+    assert found.lists("tags") == [["a", "b"], [], []]
+    np.testing.assert_array_equal(found.numbers("ok"), [1, 0, np.nan])
+    assert parse_table(text.encode(), "upload").names == found.names
+
+
+def test_numbers_of_a_dataset(tmp_path):
+    path = write_text(tmp_path / "t.jsonl", '{"a": 1e-3, "y": 1}\n{"a": -4, "y": 0}\n')
+    found = read(path, labels="y")
+    assert found.data.tolist() == [[0.001], [-4]]
+    assert found.target.tolist() == [[1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty|not JSON|no records"),
+        ("[]", "it holds no records"),
+        ("[1, 2]", "record 1 is '1', not an object; write one object per line"),
+        ('"a"', "not a table of records"),
+        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ('[{"a": ' + "[" * 200_000 + "]" * 200_000 + "}]", "nested too deeply"),
+        ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
+        ('[{"a": "\\ud800"}]', "not valid Unicode"),
+        ('[{"\\ud800": 1}]', "not valid Unicode"),
+        ("[" + ",".join(f'{{"k{i}": 1}}' for i in range(20_000)) + "]", "unpacks to more than"),
+        (
+            '[{"' + "k" * 500_000 + '": {' + ",".join(f'"{i}": 1' for i in range(2000)) + "}}]",
+            "unpacks to more than",
+        ),
+    ],
+)
+def test_bad_json(tmp_path, text, message):
+    path = write_text(tmp_path / "t.json", text)
+    with cpu_limit(20), pytest.raises(FormatError, match=message) as caught:
+        read_table(path)
+    assert len(str(caught.value).replace(str(path), "")) < 300
+
+
+def test_mutated_records(tmp_path):
+    corpus = [b'[{"a": 1.5, "y": 0}, {"a": 2, "y": 1}]', b'{"a": 1, "y": 0}\n{"y": 1, "a": 1e9}']
+    found = {outcome(tmp_path / "t.json", raw, labels="y") for raw in inputs(corpus, count=400)}
+    assert found == {True, False}

@@ -1,0 +1,198 @@
+"""Excel's and LibreOffice's files, also hostile ones."""
+
+import datetime
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from labelkin.datasets import FormatError, read, read_table
+from support.damaged import cpu_limit, outcome
+from support.mutations import inputs
+
+pytest.importorskip("pyarrow")
+
+WORKBOOK = """<?xml version="1.0"?><workbook xmlns="m" xmlns:r="r"><sheets>
+<sheet name="films" sheetId="1" r:id="a"/><sheet name="other" sheetId="2" r:id="b"/>
+</sheets></workbook>"""
+LINKS = """<Relationships><Relationship Id="a" Target="worksheets/sheet1.xml"/>
+<Relationship Id="b" Target="/xl/worksheets/sheet2.xml"/></Relationships>"""
+STRINGS = """<sst><si><t>plot</t></si><si><r><t>a cop </t></r><r><t>hunts</t></r><rPh><t>z</t>
+</rPh></si><si><t>crime;drama</t></si><si><t>tags</t></si></sst>"""
+STYLES = """<styleSheet><numFmts><numFmt numFmtId="170" formatCode="dd/mm/yyyy"/>
+<numFmt numFmtId="171" formatCode="0.00&quot;days&quot;"/></numFmts><cellStyleXfs>
+<xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="170"/>
+<xf numFmtId="171"/></cellXfs></styleSheet>"""
+SHEET = """<worksheet><sheetData>
+<row r="2"><c r="B2" t="s"><v>0</v></c><c r="C2" t="inlineStr"><is><t>day</t></is></c>
+<c r="D2" t="str"><v>n</v></c><c r="E2" t="s"><v>3</v></c></row>
+<row r="3"><c r="B3" t="s"><v>1</v></c><c r="C3" s="1"><v>45000</v></c>
+<c r="D3" s="3"><v>1.5</v></c><c r="E3" t="s"><v>2</v></c></row>
+<row r="4"><c r="B4" t="s"><v>1</v></c><c r="C4" s="2"><v>45000.5</v></c><c r="D4" t="e"><v>#N/A</v>
+</c><c r="E4" t="s"><v>2</v></c></row>
+<row r="9"><c r="B9"/></row></sheetData></worksheet>"""
+OTHER = '<worksheet><row><c t="str"><v>a</v></c><c t="str"><v>y</v></c></row><row><c><v>1</v></c><c><v>1</v></c></row></worksheet>'  # noqa: E501
+
+
+def xlsx(**changes):
+    parts = {
+        "xl/workbook.xml": WORKBOOK,
+        "xl/_rels/workbook.xml.rels": LINKS,
+        "xl/sharedStrings.xml": STRINGS,
+        "xl/styles.xml": STYLES,
+        "xl/worksheets/sheet1.xml": SHEET,
+        "xl/worksheets/sheet2.xml": OTHER,
+    }
+    return archive(parts | changes)
+
+
+def archive(parts):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in parts.items():
+            file.writestr(name, text)
+    return buffer.getvalue()
+
+
+def ods(rows, name="s"):
+    return archive(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+            "content.xml": '<office:document-content xmlns:office="o" xmlns:table="t" '
+            'xmlns:text="x"><office:body><office:spreadsheet>'
+            f'<table:table table:name="{name}">{rows}</table:table>'
+            "</office:spreadsheet></office:body></office:document-content>",
+        }
+    )
+
+
+def cell(text, **values):
+    named = "".join(
+        f' {key.replace("__", ":").replace("_", "-")}="{v}"' for key, v in values.items()
+    )
+    return f"<table:table-cell{named}><text:p>{text}</text:p></table:table-cell>"
+
+
+def row(*cells, repeated=1):
+    times = f'table:number-rows-repeated="{repeated}"'
+    return f"<table:table-row {times}>{''.join(cells)}</table:table-row>"
+
+
+def write_bytes(path, raw):
+    path.write_bytes(raw)
+    return path
+
+
+def test_a_sheet_of_excel(tmp_path):
+    path = write_bytes(tmp_path / "films.xlsx", xlsx())
+    found = read_table(path)
+    assert found.names == ["plot", "day", "n", "tags"]
+    assert found.data["plot"].tolist() == ["a cop hunts"] * 2
+    assert found.data["day"].tolist() == ["2023-03-15", "2023-03-15 12:00:00"]
+    np.testing.assert_array_equal(found.data["n"], [1.5, np.nan])
+    assert [guess.text for guess in found.guesses] == ["the first of 2 sheets, films"]
+    assert read_table(path, sheet="other").names == ["a", "y"]
+    with pytest.raises(ValueError, match=r"sheet=films2: .* Did you mean films\?"):
+        read_table(path, sheet="films2")
+    assert read(path, sheet="other", labels="y").target.tolist() == [[1]]
+
+
+def test_a_sheet_of_libreoffice(tmp_path):
+    number = {"office__value_type": "float", "office__value": "2"}
+    note = "<office:annotation><text:p>mind</text:p></office:annotation>"
+    raw = ods(
+        row(cell("a"), cell("b"), cell("c"), cell("d"))
+        + row(cell("two", **number), cell("x" + note), cell("<text:s/>y"),
+              cell("", office__value_type="date", office__date_value="2024-02-01T10:00:00"))
+        + row(cell("7", **number, table__number_columns_repeated="2"), cell("z"), repeated=2)
+        + row("<table:table-cell table:number-columns-repeated='1024'/>", repeated=1_048_000)
+    )  # fmt: skip
+    table = read_table(write_bytes(tmp_path / "t.ods", raw))
+    found = table.data
+    assert found["a"].tolist() == [2, 2, 2]
+    assert found["b"].tolist() == ["x", "2", "2"]
+    assert found["c"].tolist() == [" y", "z", "z"]
+    assert table.strings("d").tolist() == ["2024-02-01 10:00:00", None, None]
+
+
+@pytest.mark.parametrize("engine", ["openpyxl", "odf"])
+def test_what_other_programs_write(tmp_path, engine):
+    pytest.importorskip(engine)
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "text": ["größe & <tags>", None, "two\nlines"],
+            "number": [1.25, 2, None],
+            "code": ["007", "1", "x"],
+            "when": pd.to_datetime(["2024-01-05", "2024-02-29", None]),
+            "yes": [True, False, True],
+        }
+    )
+    path = tmp_path / ("t.xlsx" if engine == "openpyxl" else "t.ods")
+    frame.to_excel(path, index=False, engine=engine)
+    table = read_table(path)
+    found = table.data
+    assert table.strings("text").tolist() == ["größe & <tags>", None, "two\nlines"]
+    np.testing.assert_array_equal(found["number"], [1.25, 2, np.nan])
+    assert found["code"].tolist() == ["007", "1", "x"]
+    assert table.strings("when").tolist() == ["2024-01-05", "2024-02-29", None]
+    assert found["yes"].tolist() == [True, False, True]
+
+
+LONG = "<sst><si><t>" + "x" * 1_000_000 + "</t></si></sst>"
+MANY = '<worksheet><row r="1">' + '<c t="s"><v>0</v></c>' * 2000 + "</row></worksheet>"
+DIAGONAL = "".join(
+    f'<row r="{i}"><c r="{chr(65 + i // 676)}{chr(65 + i // 26 % 26)}{chr(65 + i % 26)}{i}">'
+    "<v>1</v></c></row>"
+    for i in range(1, 9000)
+)
+BOMBS = {
+    "long.xlsx": xlsx(**{"xl/sharedStrings.xml": LONG, "xl/worksheets/sheet1.xml": MANY}),
+    "diagonal.xlsx": xlsx(
+        **{"xl/worksheets/sheet1.xml": f"<worksheet>{DIAGONAL}</worksheet>"}
+    ),
+    "zip.xlsx": xlsx(**{"xl/worksheets/sheet1.xml": " " * 300_000_000}),
+    "entity.xlsx": xlsx(**{"xl/worksheets/sheet1.xml": "<!DOCTYPE l [<!ENTITY e 'e'>]><l>&e;</l>"}),
+    "rows.ods": ods(row(cell("a" * 1000), repeated=1_000_000)),
+    "columns.ods": ods(row(cell("a", table__number_columns_repeated="900000000"))),
+    "old.xlsx": bytes.fromhex("D0CF11E0A1B11AE1") + b"x" * 100,
+    "text.xlsx": b"a,b\n1,2\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_hostile_spreadsheets(name, tmp_path):
+    path = write_bytes(tmp_path / name, BOMBS[name])
+    with cpu_limit(20), pytest.raises(FormatError) as caught:
+        read_table(path)
+    assert len(str(caught.value).replace(str(path), "")) < 300
+
+
+def test_mutated_spreadsheets(tmp_path):
+    corpus = [xlsx(), ods(row(cell("a"), cell("y")) + row(cell("1"), cell("1")))]
+    found = {
+        outcome(tmp_path / "t.xlsx", raw, labels=-1, drop="plot,day")
+        for raw in inputs(corpus, count=150)
+    }
+    assert False in found
+
+
+def test_an_empty_sheet_and_no_header(tmp_path):
+    with pytest.raises(FormatError, match="the sheet 's' is empty"):
+        read_table(write_bytes(tmp_path / "e.ods", ods("")))
+    number = {"office__value_type": "float"}
+    rows = "".join(
+        row(*(cell("", **number, office__value=str(v / 7)) for v in (i, 9 - i))) for i in range(4)
+    )
+    path = write_bytes(tmp_path / "n.ods", ods(rows))
+    with pytest.raises(FormatError, match="looks like the others"):
+        read_table(path)
+    assert read_table(path, header=False).data.shape == (4, 2)
+
+
+def test_dates_since_1904(tmp_path):
+    book = WORKBOOK.replace("<sheets>", '<workbookPr date1904="1"/><sheets>')
+    path = write_bytes(tmp_path / "t.xlsx", xlsx(**{"xl/workbook.xml": book}))
+    first = datetime.date(1904, 1, 1) + datetime.timedelta(days=45000)
+    assert read_table(path).data["day"][0] == str(first)
