@@ -1,9 +1,11 @@
 """The Kin ensemble: out-of-sample scores, fitted attributes, edge cases."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
+from sklearn.metrics import log_loss
 
 from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
 from labelkin.kin import Limits
@@ -259,3 +261,28 @@ def test_out_of_sample_scores_of_a_sample_of_the_rows():
     )
     parts = Limits(sample_rows=100, exact_rows=50, part_work=300 * 160**2)
     assert small(effort=parts).fit(X, Y).oob_score_ == pytest.approx(model.oob_score_, abs=0.03)
+
+
+def test_unknown_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 5))
+    Y = (X[:, :4] + 0.5 * rng.normal(size=(240, 4)) > 0.5).astype(float)
+    new = rng.normal(size=(300, 5))
+    truth = new[:, :4] > 0.5
+    known = rng.random(Y.shape) < [0.5, 0.5, 0.3, 0]
+    known[:3] = False  # rows of which nothing is known
+    model = small()
+    proba = model.fit(X, np.where(known, Y, np.nan)).predict_proba(new)
+    # Half of the labels unknown, read as 0, are worth much less.
+    zeros = small().fit(X, np.where(known, Y, 0))
+    found, read_as_zero = (
+        log_loss(truth[:, :3].ravel(), p[:, :3].ravel()) for p in (proba, zeros.predict_proba(new))
+    )
+    assert found < 0.6 * read_as_zero
+    assert np.mean((proba[:, :3] > 0.5) == truth[:, :3]) > 0.85
+    np.testing.assert_allclose(proba[:, 3], 0.5, atol=1e-12)
+    assert model.oob_proba_.shape == Y.shape
+    assert 0.5 < model.oob_score_ <= 1
+    # What stands in unknown cells has no influence; a weight of one is none.
+    again = small().fit(X, pd.DataFrame(np.where(known, Y, np.nan)).astype("Int64"), np.ones(240))
+    np.testing.assert_allclose(again.predict_proba(new), proba, atol=1e-6)

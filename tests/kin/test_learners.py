@@ -108,13 +108,20 @@ FORESTS = {
 }
 
 
+@pytest.mark.parametrize("share", [1, 0.6])
 @pytest.mark.parametrize("make", FORESTS.values(), ids=FORESTS)
-def test_trees_score_a_fold_without_its_labels(make):
+def test_trees_score_a_fold_without_its_labels(make, share):
     X, Y = make_data(60, 4, 2, seed=3)
+    known = None if share == 1 else np.random.default_rng(0).random(Y.shape) < share
     fold_of = np.arange(60) % 5
     changed = Y.copy()
     changed[fold_of == 2] = 1 - changed[fold_of == 2]
-    before, after = (make().fit_scores(as_rows(X), Labels(y), 0, fold_of) for y in (Y, changed))
+    before, after = (
+        make().fit_scores(
+            as_rows(X), Labels(Labels(y, None, known).mask(y), None, known), 0, fold_of
+        )
+        for y in (Y, changed)
+    )
     np.testing.assert_array_equal(before[fold_of == 2], after[fold_of == 2])
     assert (before != after)[fold_of != 2].any()
 

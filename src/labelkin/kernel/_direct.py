@@ -70,8 +70,6 @@ _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 # The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
 # out scores would depend on rounding.
 _LEAST_RIDGE = 40
-# Parts of the rows that are left out in turn where some labels are unknown.
-_TENTHS = 10
 # Rows of the kernel matrix that are summed at a time.
 _MEAN_ROWS = 512
 
@@ -235,8 +233,8 @@ def solve_ridge(
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
-    With unknown targets, see `labelkin.kernel._unknown`, tenths of the rows are left out where no
-    folds are given: leave-one-out scores would need more than this factorisation.
+    Unknown targets, see `labelkin.kernel._unknown`, are those of the fit; without folds, tenths of
+    the rows are then left out in place of single rows.
 
     `K` is C-ordered, its type is that of the arithmetic, and it is overwritten; the other arrays
     are on the host. Returns the scores of the rows, each by a model without it or without its fold,
@@ -266,14 +264,13 @@ def solve_ridge(
 
     if labels.known is not None:
         single = str(root.dtype).endswith("32")
-        Y = fill_unknown(smooth, labels, (1e-4, 100) if single else FIT)
+        Y, _ = fill_unknown(smooth, labels, (1e-4, 100) if single else FIT)
     mean = share @ Y
     coef = root.T @ (root @ match(Y - mean, root))
     # They add up to 0, up to rounding.
     coef = coef - namespace(coef).mean(coef, axis=0)
     intercept = to_device_of(mean, coef) - column_mean @ astype(coef, "float64")
     if labels.known is not None:
-        fold_of = np.arange(len(Y)) % _TENTHS if fold_of is None else fold_of
         scores = scores_without_folds(smooth, labels, fold_of)
         return to_device_of(scores, coef), coef, intercept
     if fold_of is None:

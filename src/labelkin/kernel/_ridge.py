@@ -189,7 +189,8 @@ def fit_ridge(
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
-    Targets of unknown labels are fitted as in `labelkin.kernel._unknown`.
+    Unknown targets, see `labelkin.kernel._unknown`, are those of the fit; without folds, tenths of
+    the rows are then left out in place of single rows.
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Leaving out
@@ -200,15 +201,13 @@ def fit_ridge(
     Y = labels.Y
     if labels.known is not None:
         smooth = _unknown.spectrum_smoother(spectrum, ridge)
-        Y = _unknown.fill_unknown(smooth, labels)
+        Y, _ = _unknown.fill_unknown(smooth, labels)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
     fit = _Fit.of(spectrum, Y, distinct, place)
     rows, is_kernel = spectrum.rows, spectrum.basis is None
     parts = [rows.split(Y), rows.split(spectrum.weight)]
-    if labels.known is not None and fold_of is None:
-        scores = _unknown.loo_scores(spectrum, labels, ridge, Y)
-    elif labels.known is not None:
+    if labels.known is not None:
         scores = _unknown.scores_without_folds(smooth, labels, fold_of)
     elif fold_of is None:
         scores = concatenate(rows.collect(_loo_scores, parts, [fit]))
@@ -367,7 +366,8 @@ def loo_errors(
 ) -> Array:
     """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
-    They are means over all rows, or over the counted ones, weighted; over known labels.
+    They are means over all rows, or over the counted ones, weighted. Where labels are unknown, they
+    are those of thirds of the known cells left out together.
     """
     labels, rows, weight = as_labels(Y, spectrum.weight), spectrum.rows, spectrum.weight
     Y, mask = (
@@ -376,7 +376,7 @@ def loo_errors(
     )
     if labels.known is not None:
         known = labels.known & mask[:, None]
-        return _unknown.loo_errors(spectrum, labels, ridges, replace(labels, known=known))
+        return _unknown.held_out_errors(spectrum, labels, ridges, replace(labels, known=known))
     parts = [rows.split(array) for array in (Y, weight, mask)]
     fit = _Fit.of(spectrum, Y, ridges, np.zeros(Y.shape[1], dtype=int))
     squares = rows.total(_squared_errors, parts, [fit]) / float(weight[mask].sum())
@@ -427,9 +427,14 @@ def choose_clear_ridges(
     That is, by more than two standard errors of the leave-one-out squared error. A ridge chosen by
     few positives fits their chance, and out-of-sample scores with it depend on the labels it was
     chosen by: of 400 rows and 150 weak labels, they were rated 0.6 points of average precision
-    too high, on projections 1.3. Arguments are those of `choose_ridges`.
+    too high, on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments
+    are those of `choose_ridges`.
     """
     labels = as_labels(Y, spectrum.weight)
+    if labels.known is not None:
+        some = _unknown.some_labels(labels)
+        shared, _ = choose_ridges(spectrum, some, ridges, np.inf, counted)
+        return np.full(labels.shape[1], shared[0])
     own, shared = (
         choose_ridges(spectrum, labels, ridges, strength, counted)[0]
         for strength in (shrinkage, np.inf)

@@ -14,13 +14,7 @@ I − H is symmetric in the inner product Σ w a b.
 Scores without a fold: the rows of the fold are unknown too. Conjugate gradients that begin at the
 labels' means without the fold never see a label of it, and may end after a few steps.
 
-Scores of a known cell without itself need its leverage hᵢ among the known rows. As a variance v of
-f(xᵢ) given the other rows, hᵢ = v / (v + λ). A share ρ of the rows with noise λ determines f about
-as well as all rows with noise λ/ρ, so that with h of all rows and the ridge λ/ρ
-
-    hᵢ / (1 − hᵢ)  is about  h / ρ(1 − h).
-
-That is exact for ρ = 1, and for rows far from all others.
+Ridges are chosen by thirds of the known cells, each taken for unknown in turn.
 """
 
 from collections.abc import Callable
@@ -29,12 +23,18 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Array
-from labelkin.rows import Labels, as_rows, concatenate, match, to_numpy
+from labelkin.rows import Labels, concatenate, match, to_numpy
 
 # Tolerances and steps of conjugate gradients: of the fit, without a fold, and to choose a ridge.
-FIT, FOLD, CHOICE = (1e-8, 200), (5e-3, 16), (1e-1, 8)
+FIT, FOLD, CHOICE = (1e-8, 300), (5e-3, 24), (5e-2, 24)
+# Parts of the known cells that are taken for unknown in turn, to choose a ridge.
+_PARTS = 3
+# Parts of the rows that are left out in turn where no folds are given.
+_TENTHS = 10
 # Labels by which a width is chosen, or one ridge for all labels.
 _SEARCH_LABELS = 48
+# Curvatures below this are rounding.
+_ROUNDING = 1e-7
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -43,12 +43,12 @@ def fill_unknown(
     labels: Labels,
     effort: tuple[float, int] = FIT,
     start: Array | None = None,
-) -> Array:
+) -> tuple[Array, bool]:
     """Return targets, (n, q), whose unknown cells equal their fitted values, smooth(targets).
 
     `effort` is how exactly, relative to the deviation of the known cells, and in how many steps at
-    most.
-    The search begins at `start`, or at the means of the known cells.
+    most. The search begins at `start`, or at the means of the known cells. Also returned: whether
+    the tolerance was reached.
     """
     tolerance, steps = effort
     weight, known = labels.weights[:, None], np.asarray(labels.known)
@@ -56,31 +56,44 @@ def fill_unknown(
     Y = np.where(known, labels.Y, start)
     residual = np.where(known, 0.0, smooth(Y) - Y)
     step, square = residual, np.sum(weight * residual**2, axis=0)
-    # The least eigenvalue is about the share of known cells: an error is a residual divided by it.
-    share = labels.total / labels.weights.sum()
-    enough = (tolerance * share) ** 2 * labels.means * (1 - labels.means) * labels.weights.sum()
+    spread, least = labels.means * (1 - labels.means) * labels.weights.sum(), np.ones(Y.shape[1])
+    going = square > 0
     for _ in range(steps):
-        going = square > enough
         if not going.any():
             break
         change = np.where(known, 0.0, step - smooth(step))
-        length = going * square / np.maximum(np.sum(weight * step * change, axis=0), _TINY)
+        curvature, size = np.sum(weight * step * change, axis=0), np.sum(weight * step**2, axis=0)
+        # The least curvature that was seen: an error is at most a residual divided by it.
+        least = np.where(going, np.minimum(least, curvature / np.maximum(size, _TINY)), least)
+        going &= least > _ROUNDING
+        length = np.where(going, square / np.where(going, curvature, 1), 0)
         Y = Y + length * step
         residual = residual - length * change
         before, square = square, np.sum(weight * residual**2, axis=0)
         step = residual + square / np.maximum(before, _TINY) * step
-    return Y
+        going &= square > (tolerance * least) ** 2 * spread
+    return Y, not going.any()
 
 
-def scores_without_folds(smooth: Callable[[Array], Array], labels: Labels, fold_of: Array) -> Array:
-    """Return the scores of each row by a fit without its fold; NaN for rows of fold −1."""
+def scores_without_folds(
+    smooth: Callable[[Array], Array], labels: Labels, fold_of: Array | None
+) -> Array:
+    """Return the scores of each row by a fit without its fold; NaN for rows of fold −1.
+
+    Without folds, without the tenth of the rows that it belongs to.
+    """
+    fold_of = np.arange(len(labels)) % _TENTHS if fold_of is None else fold_of
     scores = np.full(labels.shape, np.nan)
     for fold in np.unique(fold_of[fold_of >= 0]):
         out = fold_of == fold
-        known = labels.known & ~out[:, None]
-        rest = Labels(np.where(known, labels.Y, 0), labels.weight, known)
-        scores[out] = fill_unknown(smooth, rest, FOLD)[out]
+        scores[out] = fill_unknown(smooth, _hide(labels, out[:, None]), FOLD)[0][out]
     return scores
+
+
+def _hide(labels: Labels, hidden: Array) -> Labels:
+    """Return the same with some cells taken for unknown."""
+    known = labels.known & ~hidden
+    return Labels(np.where(known, labels.Y, 0), labels.weight, known)
 
 
 def spectrum_smoother(spectrum: Any, ridge: Array) -> Callable[[Array], Array]:
@@ -97,31 +110,27 @@ def spectrum_smoother(spectrum: Any, ridge: Array) -> Callable[[Array], Array]:
     return smooth
 
 
-def loo_scores(spectrum: Any, labels: Labels, ridge: Array, filled: Array) -> Array:
-    """Return the scores of cells without themselves: of unknown ones, their fitted values."""
-    fitted = spectrum_smoother(spectrum, ridge)(filled)
-    share = np.maximum(labels.total / labels.weights.sum(), 1e-6)
-    values = spectrum.values[:, None]
-    kept = values / (values + match(ridge / share, values))
-    leverage = to_numpy(concatenate(spectrum.rows.collect(_leverage, shared=[kept])))
-    leverage = np.minimum(labels.weights[:, None] * (leverage + 1 / spectrum.total), 1 - 1e-12)
-    odds = leverage / (1 - leverage) / share
-    # (y − ŷ) / (1 − h), and 1 / (1 − h) = 1 + the odds of h
-    return np.where(np.asarray(labels.known), labels.Y - (labels.Y - fitted) * (1 + odds), fitted)
+def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Labels) -> Array:
+    """Return mean squared errors of known cells taken for unknown, (n_ridges, q).
 
-
-def loo_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Labels) -> Array:
-    """Return mean squared errors of known cells without themselves, (n_ridges, q).
-
-    `counted` are the labels whose known cells count, all rows of them.
+    `counted` are the labels whose known cells count, all rows of them. A ridge too small to be
+    solved in a few steps has an error that is larger than all others.
     """
-    filled, errors = None, np.empty((len(ridges), labels.shape[1]))
+    part_of = np.random.RandomState(0).randint(_PARTS, size=labels.shape)
+    parts = [_hide(labels, part_of == part) for part in range(_PARTS)]
+    filled: list[Any] = [None] * _PARTS
+    errors, converged = np.full((len(ridges), labels.shape[1]), np.inf), True
     for i in np.argsort(ridges)[::-1]:  # the largest first, of which few steps are needed
-        ridge = np.full(labels.shape[1], ridges[i])
-        filled = fill_unknown(spectrum_smoother(spectrum, ridge), labels, CHOICE, filled)
-        squares = (labels.Y - loo_scores(spectrum, labels, ridge, filled)) ** 2
+        smooth, squares = spectrum_smoother(spectrum, ridges[i]), np.zeros(labels.shape)
+        for part, some in enumerate(parts):
+            filled[part], reached = fill_unknown(smooth, some, CHOICE, filled[part])
+            squares += (part_of == part) * (labels.Y - filled[part]) ** 2
+            converged &= reached
+        if not converged and i != np.argmax(ridges):
+            break
         errors[i] = np.sum(counted.cells * squares, axis=0)
-    return errors / np.maximum(counted.total, _TINY)
+    errors = errors / np.where(counted.total > 0, counted.total, 1)
+    return np.where(np.isfinite(errors), errors, 2 * errors[np.isfinite(errors)].max())
 
 
 def some_labels(labels: Labels) -> Labels:
@@ -145,7 +154,3 @@ def _project(V: Any, Y: Array, weight: Array) -> Any:
 
 def _expand(V: Any, coef: Any) -> Any:
     return V @ coef
-
-
-def _leverage(V: Any, kept: Any) -> Any:
-    return concatenate([block**2 @ kept for block in as_rows(V).batches(V.shape[1]).blocks])

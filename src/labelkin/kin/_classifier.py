@@ -80,6 +80,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     n_trees : int, default=None
         Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
         together. None are grown if their leaves would take more than a third of a gigabyte.
+    n_embedding : int, default=0
+        How many of the last columns of X are embeddings of texts, whose words are the columns
+        before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
+        beside the topics of words, and by logistic regression. `TableClassifier` sets it.
     effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": the members take at most about 70 seconds of one
         processor; "low": a tenth of that, "high": ten times. On small data every value gives all
@@ -156,6 +160,13 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     matrices are made dense; large ones never are. A label that is constant in training keeps its
     prior, (1 + samples with it) / (2 + samples).
 
+    With unknown labels, kernel regressions and logistic regressions are those of each label on the
+    rows where it is known. Forests of single labels are grown on these; for forests of all labels,
+    unknown labels are replaced by their means in the bag. Pairs of a projection are drawn by the
+    labels known in both rows. Widths and ridges are chosen by approximate leave-one-out errors of
+    known labels, and the scores of a fold left out are computed to about one hundredth. A label of
+    which nothing is known has the probability 1/2.
+
     With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels,
     projections, topics and logistic regression are then computed on the device of X, and trees and
     the combination on the host. The model is that of the host up to rounding, and its arrays are on
@@ -183,10 +194,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     True
     """
 
-    _fits_blocks = True
+    _fits_blocks = _fits_unknown = True
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
+        "n_embedding": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
         "oob_metric": [StrOptions(set(METRICS))],
@@ -200,6 +212,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         n_projections: int = 4,
         n_trees: int | None = None,
         *,
+        n_embedding: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
         oob_metric: str = "average_precision",
@@ -209,6 +222,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     ) -> None:
         self.n_projections = n_projections
         self.n_trees = n_trees
+        self.n_embedding = n_embedding
         self.effort = effort
         self.decision = decision
         self.oob_metric = oob_metric
@@ -228,7 +242,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Training samples.
         y : {array-like, sparse matrix, DataFrame, Dask array} of shape (n_samples, n_labels)
-            0 and 1, one column per label.
+            0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. Every
+            member, their combination, the decision and `oob_score_` use the known labels.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 is the same as the sample twice, in the same fold, 0 as none at all:
             in every member, their combination, the decision and `oob_score_`. Views of the
@@ -243,7 +258,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
         # Views: the same rows on several scales, learned without labels
-        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
+        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng), self.n_embedding)
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
@@ -278,9 +293,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
         # Decide
         again = repeat_rows(labels)
+        truth = labels.with_nan()
         once = slice(None) if parse_guarantee(self.decision) else again  # it counts observations
-        self.decision_ = LabelDecision(self.decision).fit(proba[once], labels.Y[once])
-        truth, proba = labels.Y[again], proba[again]
+        self.decision_ = LabelDecision(self.decision).fit(proba[once], truth[once])
+        truth, proba = truth[again], proba[again]
         self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
         alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
         self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))
@@ -289,6 +305,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
+        if self.n_embedding >= k:
+            raise ValueError(
+                f"n_embedding must be less than the number of columns of X, {k}, got "
+                f"{self.n_embedding}: embeddings are the last columns, after words."
+            )
         is_large = limits.is_large(n, labels.shape[1])
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)

@@ -140,7 +140,8 @@ class ProjectionLearner:
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(labels), np.random.RandomState(random_state)
-        pairs = BagSampler(labels.Y, self.bag).draw(self.threshold, n, n, labels.weight, rng)
+        sampler = BagSampler(labels.with_nan(), self.bag)
+        pairs = sampler.draw(self.threshold, n, n, labels.weight, rng)
         training = TrainingRows(rows.placed().gather())
         directions = ratio_directions(training, *pairs, self.dropped)
         self.components_ = to_numpy(training.in_features(directions)).astype(np.float32)
@@ -205,8 +206,6 @@ class TreesLearner:
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
         X, (n, q), weight = rows.gather(), labels.shape, labels.weight
-        target = labels.Y.astype(np.float64)
-        target = target.ravel() if q == 1 else target
         n_trees, rng = self.forest.n_estimators, np.random.RandomState(random_state)
         forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
         total, counts, grown = np.zeros((n, q)), np.zeros(n), 0
@@ -215,7 +214,8 @@ class TreesLearner:
             # With warm_start, fit grows the trees that are missing, on the rows it is given.
             size = n_trees * (i + 1) // len(bags)
             forest.set_params(n_estimators=size)
-            forest.fit(X[bag], target[bag], None if weight is None else weight[bag])
+            grown_on, target = _known_targets(labels, bag)
+            forest.fit(X[grown_on], target, None if weight is None else weight[grown_on])
             outside = np.setdiff1d(np.arange(n), bag)
             if len(outside):
                 trees = forest.estimators_[grown:]
@@ -248,7 +248,7 @@ class LabelTreesLearner:
         self.learners_, scores = [], []
         for label in range(labels.shape[1]):  # with the same seed, so that all have the same groups
             learner = TreesLearner(self.forest, self.bag)
-            one = Labels(labels.Y[:, [label]], labels.weight)
+            one = labels.select(np.array([label]))
             scores.append(learner.fit_scores(rows, one, random_state, fold_of))
             self.learners_.append(learner)
         return np.hstack(scores)
@@ -256,6 +256,21 @@ class LabelTreesLearner:
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries."""
         return np.hstack([learner.scores(rows) for learner in self.learners_])
+
+
+def _known_targets(labels: Labels, bag: Array) -> tuple[Array, Array]:
+    """Return the rows of a bag on which trees grow, and their targets.
+
+    Of a single label, those where it is known. Of several, unknown labels are replaced by their
+    means in the bag: in expectation, that shrinks all differences between leaves alike.
+    """
+    if labels.known is not None and labels.known[bag].any():
+        bag = bag[labels.known[bag].any(axis=1)]
+    some = labels.take(bag)
+    target = some.Y.astype(np.float64)
+    if some.known is not None:
+        target = np.where(some.known, target, some.means)
+    return bag, target.ravel() if target.shape[1] == 1 else target
 
 
 def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:

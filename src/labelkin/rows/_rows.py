@@ -263,6 +263,10 @@ class Labels:
         """Whether some samples have a label and some do not, (q,)."""
         return (self.positives > 0) & (self.positives < self.total)
 
+    def with_nan(self) -> Array:
+        """Return Y as the user gives it: NaN where a label is unknown."""
+        return self.Y if self.known is None else np.where(self.known, self.Y, np.nan)
+
     def mask(self, values: Array) -> Array:
         """Return an array of the shape of Y with 0 where a label is unknown."""
         return values if self.known is None else values * self.known
