@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelkin.decisions import DecisionClassifier
     from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
+    from labelkin.hierarchy import HierarchyClassifier
     from labelkin.kernel import KernelRidgeLOOClassifier
     from labelkin.kin import KinEnsembleClassifier
     from labelkin.linear import MultiLabelLogisticRegression
@@ -38,6 +39,7 @@ __all__ = [
     "CalibratedLabelRankingClassifier",
     "ChainClassifier",
     "DecisionClassifier",
+    "HierarchyClassifier",
     "IBLRClassifier",
     "KernelRidgeLOOClassifier",
     "KinEnsembleClassifier",
@@ -61,9 +63,11 @@ _HOME = {
     "CalibratedLabelRankingClassifier": "transformation",
     "ChainClassifier": "transformation",
     "DecisionClassifier": "decisions",
+    "HierarchyClassifier": "hierarchy",
     "IBLRClassifier": "neighbors",
     "KernelRidgeLOOClassifier": "kernel",
     "KinEnsembleClassifier": "kin",
+    "LabelHierarchy": "hierarchy",
     "LabelPowersetClassifier": "transformation",
     "LabelTreeClassifier": "many",
     "MDDM": "projection",

@@ -320,7 +320,8 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
 
     def _gathers_unknown(self, Y: Any) -> bool:
         """Return whether some labels are unknown, which ``fit`` takes in memory only."""
-        if self._fits_unknown_blocks or getattr(Y, "dtype", np.dtype(object)).kind in "biu":
+        is_whole = getattr(Y, "dtype", np.dtype(object)).kind in "biu"
+        if Y is None or is_whole or self._fits_unknown_blocks:
             return False
         values = compute([Y])[0] if is_dask(Y) else Y
         values = values.data if sparse.issparse(values) else values

@@ -213,7 +213,8 @@ fit binary.csv --labels a,b                         # binary.csv
 fit nul.csv --labels a,b                            # nul.csv
 fit notmarks.csv --labels a,b                       # label 'a' holds '2' in row 2
 fit half.csv --labels a,b                           # holds '0.5' in row 2
-fit gap.csv --labels a,b                            # holds nothing in row 2
+fit gap.csv --labels a,b -m rakel                   # cannot learn from unknown labels
+fit gap.csv --labels a,b --missing-labels maybe     # is not one of
 fit words.csv --labels a,b                          # holds 'drama' in row 2
 fit unlabelled.csv --labels a,b                     # no row has any label
 fit hole.csv --labels a,b --ignore z                # no feature column is left
@@ -468,8 +469,8 @@ def test_a_disk_that_fails_while_writing(words, moment, untouched, monkeypatch, 
 class Failing:
     """A file that takes some bytes and then no more."""
 
-    def __init__(self, path, mode):
-        self.file = open(path, mode)  # noqa: SIM115
+    def __init__(self, path, mode, **options):
+        self.file = open(path, mode, **options)  # noqa: SIM115
 
     def __enter__(self):
         return self
@@ -615,7 +616,8 @@ def test_ctrl_c_while_fitting(command, number, untouched):
         process.send_signal(number)
         *notes, last = process.stderr.read().splitlines()
         assert last == "interrupted"
-        assert all(line.startswith("note: ") for line in notes)  # that it will take minutes
+        # What was found, and that it will take minutes.
+        assert all(line.startswith(("labels: ", "note: ")) for line in notes)
         assert process.stdout.read() == ""
     assert process.returncode == 130
 

@@ -187,7 +187,6 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("1,2,1\n\n1,two,1\n", "line 8: attribute 'b': 'two' is not a number"),
         ("1,1_0,1\n", "line 6: attribute 'b': '1_0' is not a number"),
         ("1,2,2\n", "line 6: attribute 'y': '2' is not one of its declared values '0, 1'"),
-        ("1,2,0\n1,2,?\n", "label 'y' is missing in data row 2; it must be 0 or 1"),
         ("1,,1\n", "line 6: no value can be read at ',1'"),
         ("1,2,'1\n", 'line 6: no value can be read at "\'1"'),
         ("1,2,1\n{0 1}\n", "line 7: a sparse row among dense ones"),
@@ -201,7 +200,6 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
         ("{1 1,0 2,1 0}\n", "line 6: index 1 occurs twice"),
         ("{0 1,1}\n", "line 6: 'index value' expected at '1'"),
         ("{0 1,}\n", "line 6: no value can be read at ''"),
-        ("{0 1,2 ?}\n", "label 'y' is missing in data row 1"),
         ("{0 x}\n", "line 6: attribute 'a': 'x' is not a number"),
         (b"1,\xff,1\n", "line 6: attribute 'b': 'ÿ' is not a number"),
         ("1,\0,1\n", "this is not text (it holds NUL characters)"),
@@ -210,6 +208,16 @@ def test_many_values_in_another_spelling_take_linear_time(tmp_path):
 def test_bad_rows_name_their_line(tmp_path, rows, message):
     rows = rows if isinstance(rows, bytes) else rows.encode()
     assert message in error(tmp_path, NUMERIC.encode() + rows, labels="y")
+
+
+@pytest.mark.parametrize("rows", ["1,2,0\n1,2,?\n1,2,1\n", "{0 1}\n{0 1,2 ?}\n{0 1,2 1}\n"])
+def test_question_marks_are_unknown_labels(tmp_path, rows):
+    path = tmp_path / "partial.arff"
+    path.write_bytes(NUMERIC.encode() + rows.encode())
+    np.testing.assert_array_equal(read(path, labels="y").target, [[0], [np.nan], [1]])
+    np.testing.assert_array_equal(
+        read(path, labels="y", missing_labels="no").target, [[0], [0], [1]]
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,11 @@ def read_training_data(
         separator=_TAB.get(options.separator, options.separator),
         ignore_case=options.ignore_case,
         no_label=options.no_label or (),
+        missing_labels=options.missing_labels,
         columns=columns,
+        hierarchy=options.hierarchy,
         max_words=options.max_words,
+        embedding=options.embedding.value,
         trend=options.trend,
         **preparation,
     )

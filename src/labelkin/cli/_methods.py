@@ -132,10 +132,12 @@ class Candidate:
 
         Each fold has its own seed.
         """
-        from labelkin import TableClassifier
+        from labelkin import HierarchyClassifier, TableClassifier
         from labelkin.decisions import DecisionClassifier
 
         classifier = make_classifier(self.method, self.settings, self.seed + fold)
+        if training.hierarchy is not None:
+            classifier = HierarchyClassifier(classifier, training.hierarchy)
         if self.decision is not None:
             name, names = self.decision.name, training.labels.names
             cut = self.decision.cuts(names) if name == "fixed" else None

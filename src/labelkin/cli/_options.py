@@ -33,6 +33,7 @@ DataFile = Annotated[
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model file written by labelkin fit.")
 ]
+Empty = StrEnum("Empty", ["no", "unknown", "drop"])
 Labels = Annotated[
     str | None,
     column_option(
@@ -40,6 +41,14 @@ Labels = Annotated[
         "-l",
         help="Label columns, if the file does not declare them: names separated by commas, a "
         "count (3: the first three columns, -3: the last three), or one column of tags.",
+    ),
+]
+MissingLabels = Annotated[
+    Empty | None,
+    column_option(
+        "--missing-labels",
+        help="What an empty label cell means: no, unknown (the model learns from the others), or "
+        "drop, which leaves out its row; guessed if not given.",
     ),
 ]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
@@ -61,6 +70,7 @@ Overwrite = Annotated[
 
 
 Missing = StrEnum("Missing", ["impute", "refuse"])
+Embedding = StrEnum("Embedding", ["auto", "none"])
 Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
@@ -92,6 +102,15 @@ class TableOptions:
             help="A tag that means that a row has no label, such as none. May be repeated.",
         ),
     ] = None
+    hierarchy: Annotated[
+        str | None,
+        column_option(
+            metavar="FILE|SEPARATOR|none",
+            help="Nested labels: a separator inside their names (science/physics), or a file with "
+            "a parent and a child per line; guessed if the parents are labels, too.",
+        ),
+    ] = None
+    missing_labels: MissingLabels = None
     text: Annotated[
         list[str] | None,
         column_option(
@@ -138,6 +157,13 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+    embedding: Annotated[
+        Embedding,
+        column_option(
+            help="Whether texts have embeddings, which know words of like meaning: auto, where "
+            "labelkin[text] is installed."
+        ),
+    ] = Embedding.auto
     trend: Annotated[
         bool,
         column_option("--trend", help="Use the year of dates, and not only month, day and hour."),

@@ -17,6 +17,11 @@ from labelkin._utils.names import plural as plural
 from labelkin._utils.names import printable
 
 
+def echo(*lines: str) -> None:
+    """Print lines; names in them, of files and of what is in files, begin no other line."""
+    typer.echo("\n".join(map(printable, lines)))
+
+
 class Interrupted(Exception):
     """The user interrupted a command that has a line of its own to print."""
 
@@ -31,7 +36,7 @@ class _EscapedStream:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        return self.rich_proxied_file.write(printable(text))
+        return self.rich_proxied_file.write(printable(text, keep="\n\t"))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
@@ -64,6 +69,7 @@ class Notes:
         """Print a line on stderr; on a terminal it is broken between words."""
         if self.quiet:
             return
+        text = printable(text)
         if sys.stderr.isatty():
             width = shutil.get_terminal_size().columns
             text = textwrap.fill(

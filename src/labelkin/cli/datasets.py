@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli._data import check_data_file
-from labelkin.cli._options import Json, Labels, Overwrite
-from labelkin.cli._output import check_output, print_json, print_table
+from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite
+from labelkin.cli._output import check_output, echo, print_json, print_table
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -56,10 +56,8 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         cells.append([name, "yes" if path else "-", *numbers, share, info.domain])
     print_table(cells, right=range(2, 6))
     present = sum(path is not None for _, path in rows)
-    typer.echo(
-        f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
-    )
-    typer.echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
+    echo(f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper")
+    echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
 
 
 @app.command()
@@ -68,19 +66,30 @@ def describe(
         str, typer.Argument(metavar="NAME|PATH", help="A known dataset's name, or a file.")
     ],
     labels: Labels = None,
+    missing_labels: MissingLabels = None,
     subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
     """Show the statistics of a dataset: its size, label sets and imbalance."""
+    from labelkin.datasets import FormatError, read_table
     from labelkin.datasets import describe as compute_statistics
+    from labelkin.tabular import find_training_data
 
-    bunch = _load(source, labels, subset, data)
+    try:
+        bunch = _load(source, labels, subset, data, missing_labels)
+    except FormatError:  # perhaps a table with columns of any kind
+        table = read_table(source)
+        if table.target is not None:
+            raise
+        bunch = find_training_data(table, labels, missing_labels=missing_labels).as_bunch()
+    for guess in bunch.get("guesses", ()):
+        typer.echo(f"reading {bunch.name}: {guess} (--missing-labels)", err=True)
     statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
     if as_json:
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
-    typer.echo(bunch.name)
+    echo(bunch.name)
     print_table(statistics.rows())
 
 
@@ -110,7 +119,7 @@ def convert(
         split=bunch.split,
     )
     n, k = bunch.data.shape
-    typer.echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
+    echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
 
 
 @app.command()
@@ -136,13 +145,19 @@ def fetch(
     for name in wanted:
         path = find_dataset(name, data)
         if path is not None:
-            typer.echo(f"{name}: {path} (already there)")
+            echo(f"{name}: {path} (already there)")
         else:
             load_dataset(name, data_home=data, subset="all")
-            typer.echo(f"{name}: {find_dataset(name, data)}")
+            echo(f"{name}: {find_dataset(name, data)}")
 
 
-def _load(source: str, labels: str | None, subset: str | None, data: Path | None) -> "Bunch":
+def _load(
+    source: str,
+    labels: str | None,
+    subset: str | None,
+    data: Path | None,
+    missing_labels: str | None = None,
+) -> "Bunch":
     """Load a known dataset or read a file; the result has a name."""
     from labelkin.datasets import dataset_info, dataset_names, load_dataset, read
 
@@ -151,7 +166,7 @@ def _load(source: str, labels: str | None, subset: str | None, data: Path | None
     if source.lower() not in dataset_names() and path.exists():
         if subset is not None:
             raise ValueError("--subset applies only to known datasets; files are read whole.")
-        bunch = read(path, labels=labels)
+        bunch = read(path, labels=labels, missing_labels=missing_labels)
         bunch.name = path.name
         return bunch
     if labels is not None:

@@ -14,12 +14,14 @@ from labelkin.cli._data import (
     check_data_file,
     check_model_file,
     load_saved_model,
+    print_guesses,
     read_training_data,
 )
 from labelkin.cli._methods import DEFAULT, Decision, check_device, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
+    echo,
     given_options,
     print_json,
     progress_bar,
@@ -49,7 +51,8 @@ labelkin evaluate model.labelkin new.csv --metrics paper --json"""
 # What has an effect on a model that is already fitted.
 _FOR_FITTED_MODELS = {
     *("source", "data", "device", "metrics", "per_label", "report", "overwrite", "as_json"),
-    *("quiet", *options.names_of(options.ReadingOptions, options.DecisionOptions)),
+    *("quiet", "missing_labels"),
+    *options.names_of(options.ReadingOptions, options.DecisionOptions),
 }
 
 
@@ -150,7 +153,14 @@ def command(
     notes, hidden = Notes(quiet), quiet or as_json
     if data is not None:
         found, facts, page = _evaluate_model(
-            source, data, reading, choice.device, decision, chosen, notes
+            source,
+            data,
+            reading,
+            table.missing_labels,
+            choice.device,
+            decision,
+            chosen,
+            notes,
         )
         heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
     else:
@@ -197,7 +207,7 @@ def command(
         lines.insert(0, f"best: {found.best}, {found.reason}")
     lines += [f"page: {report} (curves, thresholds, mistakes explained)"] if report else []
     if lines and not quiet:
-        typer.echo("\n" + "\n".join(lines))
+        echo("", *lines)
 
 
 def compare_candidates(
@@ -232,6 +242,7 @@ def _evaluate_model(
     path: Path,
     data: Path,
     reading: options.ReadingOptions,
+    missing_labels: str | None,
     device: str | None,
     decision: Decision | None,
     metrics: list[str],
@@ -242,7 +253,8 @@ def _evaluate_model(
 
     saved = load_saved_model(path, device=device)
     table, X = saved.read(data, reading, notes)
-    y = saved.labels.read(table, notes.pending)
+    y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
+    print_guesses(table.source, guesses, notes, options.TableOptions)
     notes.flush()
     with saved.checked():
         found = evaluate_model(

@@ -9,7 +9,7 @@ import typer
 from labelkin._utils.files import open_for_writing
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
-from labelkin.cli._output import Notes, check_output, plural, print_json
+from labelkin.cli._output import Notes, check_output, echo, plural, print_json
 
 EXAMPLES = """Examples:
 
@@ -80,8 +80,8 @@ def command(
     if as_json:
         print_json(found.to_dict())
     elif out is None:
-        typer.echo(str(found))
+        echo(*str(found).split("\n"))
         if known is None and len(found.rows) and not quiet:
-            typer.echo("(--training FILE shows training rows by identifier and text)")
+            echo("(--training FILE shows training rows by identifier and text)")
     elif not quiet:
-        typer.echo(f"written: {out}")
+        echo(f"written: {out}")

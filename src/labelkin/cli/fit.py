@@ -4,14 +4,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
 from labelkin.cli._methods import Candidate, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
+    echo,
     file_size,
     member_progress,
     print_json,
@@ -104,8 +103,8 @@ def command(
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
-        typer.echo(f"written: {out} ({chosen.method.title}, {cost})")
-        typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
+        echo(f"written: {out} ({chosen.method.title}, {cost})")
+        echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
 
 
 def _choose(
@@ -122,7 +121,7 @@ def _choose(
     )
     if not notes.quiet:
         found.print(per_label=False)
-        typer.echo(f"best:    {found.best}, {found.reason}")
+        echo(f"best:    {found.best}, {found.reason}")
     notes.pending += found.remarks
     notes.flush()
     return next(one for one in candidates if one.method.name == found.best)

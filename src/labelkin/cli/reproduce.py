@@ -199,12 +199,13 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
 
 def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
     """Return what a store holds, by cell."""
-    from labelkin.experiments.run.store import Store
+    from labelkin.experiments.run.store import EmptyStore, Store
 
-    if not path.is_file():
+    try:
+        with Store(path) as store:
+            return store.cells()
+    except (FileNotFoundError, EmptyStore):
         return {}
-    with Store(path) as store:
-        return store.cells()
 
 
 def _check_revision(plan: "Plan", path: Path) -> None:
@@ -234,7 +235,7 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     console.print()
     print_means(plan, rows, console)
     computed = f", {view.computed} of them computed now" if view.before else ""
-    console.print(f"\n{len(rows)} cells in {path}{computed}", markup=False)
+    console.print(f"\n{len(rows)} cells in {printable(str(path))}{computed}", markup=False)
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
         console.print("* without the folds that failed")
@@ -244,6 +245,6 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")
-    console.print(f"next: {next_line}", style="bold", markup=False)
+    console.print(f"next: {printable(next_line)}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from labelkin._utils.labels import check_labels
+from labelkin._utils.labels import split_unknown
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Description:
         How much frequent and rare labels occur in the same rows, from 0 to 1.
     set_sizes : tuple of int
         Number of rows whose label set has 0, 1, 2, ... labels.
+    known : float
+        Share of the labels of all rows that are known.
     """
 
     instances: int
@@ -58,6 +60,7 @@ class Description:
     cv_ir: float
     scumble: float
     set_sizes: tuple[int, ...]
+    known: float = 1.0
 
     @property
     def never_positive(self) -> tuple[str, ...]:
@@ -100,6 +103,7 @@ class Description:
                 f"{self.mean_ir:.3f} (max {self.max_ir:.1f}, CV {self.cv_ir:.3f})",
             ),
             ("SCUMBLE", f"{self.scumble:.3f}"),
+            *([("known labels", f"{self.known:.1%} of the cells")] if self.known < 1 else []),
         ]
 
     def __str__(self) -> str:
@@ -116,7 +120,8 @@ def describe(
     Parameters
     ----------
     y : {array-like, sparse matrix, DataFrame} of shape (n, q)
-        Labels, 0 or 1 (or booleans).
+        Labels, 0 or 1 (or booleans); NaN where unknown. Unknown labels are read as absent, except
+        in `density`, which is that of the known ones.
     X : {array-like, sparse matrix, DataFrame} of shape (n, k), default=None
         Features; only their number is used.
     label_names : sequence of str, default=None
@@ -150,7 +155,8 @@ def describe(
     >>> figures.cardinality, figures.distinct, figures.irlbl
     (1.0, 3, (1.0, 3.0))
     """
-    labels = sp.csr_array(check_labels(y, "y"), dtype=np.int64)
+    matrix, known = split_unknown(y, "y")
+    labels = sp.csr_array(matrix, dtype=np.int64)
     labels.eliminate_zeros()
     labels.sort_indices()
     n, q = labels.shape
@@ -178,7 +184,7 @@ def describe(
         labels=q,
         distinct=len(sets),
         cardinality=float(sizes.mean()),
-        density=float(sizes.mean() / q),
+        density=float(sizes.mean() / q if known is None else sizes.sum() / max(1, known.sum())),
         unlabelled=float(np.mean(sizes == 0)),
         single_sets=sum(count == 1 for count in sets.values()) / len(sets),
         label_names=names,
@@ -189,6 +195,7 @@ def describe(
         cv_ir=float(spread / finite.mean()),
         scumble=_scumble(labels, sizes, irlbl),
         set_sizes=tuple(np.bincount(sizes).tolist()),
+        known=1.0 if known is None else float(known.mean()),
     )
 
 

@@ -100,6 +100,7 @@ def read(
     drop: str | Iterable[str] = (),
     xml: str | Path | None = None,
     format: str | None = None,
+    missing_labels: str | None = None,
     **options: Any,
 ) -> Bunch:
     """Read a multi-label dataset of numbers from a file of any known format.
@@ -120,6 +121,10 @@ def read(
         Mulan's list of labels, where it has another name than the ARFF file.
     format : {"arff", "npz", "libsvm", "csv", "parquet", "spreadsheet", "json"}, optional
         The format, where the name has another suffix.
+    missing_labels : {"no", "unknown", "drop"}, optional
+        What an empty cell of a label column means: that the label does not apply, or that it is
+        unknown; "drop" leaves out its row. By default it is guessed: unknown if the labels are
+        written as 0 and 1, no if they are written as 1 only. In ARFF files ? is unknown.
     **options
         How the file is written, such as ``delimiter=``; see `read_table`.
 
@@ -128,10 +133,10 @@ def read(
     Bunch
         ``data``: float64, an array or a CSR matrix; missing values are NaN. ``target``: uint8 of
         shape (n, q), dense (CSR above 100 million entries of a sparse file), in the order of the
-        columns. ``feature_names`` and ``label_names``, None where unknown. ``feature_n_values``:
-        0 for a numeric feature, k for a nominal one with k values, coded by their index (for a
-        yes/no pair: no is 0, yes is 1). ``split``: 0 for original training rows and 1 for test
-        rows, None where unknown. ``DESCR``.
+        columns; float64 with NaN where labels are unknown. ``feature_names`` and ``label_names``,
+        None where unknown. ``feature_n_values``: 0 for a numeric feature, k for a nominal one
+        with k values, coded by their index (for a yes/no pair: no is 0, yes is 1). ``split``: 0
+        for original training rows and 1 for test rows, None where unknown. ``DESCR``.
 
     Raises
     ------
@@ -147,9 +152,15 @@ def read(
     """
     if xml is not None:
         labels = read_labels_xml(xml)
-    found = _read(path, format_of(path, format), labels=labels, **options)
+    kind = format_of(path, format)
+    if kind == "arff" and missing_labels is None:
+        missing_labels = "unknown"  # which is what ? means there
+    found = _read(path, kind, labels=labels, **options)
     if isinstance(found, RawTable):
-        return bunch_of_table(found, labels, drop)
+        bunch = bunch_of_table(found, labels, drop, missing_labels)
+        if guesses := [one.text for one in found.guesses if "missing_labels" in one.arguments]:
+            bunch.guesses = guesses
+        return bunch
     if drop:
         raise ArgumentError(f"{path}: its columns have no names; leave out drop=", "drop")
     return found

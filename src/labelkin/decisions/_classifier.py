@@ -1,49 +1,36 @@
 """A multi-label classifier whose label sets are chosen for a metric."""
 
-from collections.abc import Callable
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn import get_config
 from sklearn.base import _fit_context, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_method_params,
     _num_samples,
-    check_is_fitted,
-    has_fit_parameter,
 )
 
-from labelkin._utils.labels import fits_unknown, label_names
+from labelkin._utils.labels import label_names
 from labelkin._utils.names import did_you_mean
-from labelkin.base import Array, MultiLabelClassifier, random_seed, set_random_states
+from labelkin.base import Array, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
     LabelDecision,
     check_decision,
     needs_scores,
     out_of_sample_scores,
 )
+from labelkin.decisions._wrapper import WrappingClassifier
 from labelkin.metrics._estimators import estimator_scores
 from labelkin.model_selection import IterativeStratifiedKFold
-from labelkin.neighbors import MLkNNClassifier
 
 
-def _has(method: str) -> Callable[[Any], bool]:
-    def check(self: "DecisionClassifier") -> bool:
-        return hasattr(getattr(self, "estimator_", self._estimator), method)
-
-    return check
-
-
-class DecisionClassifier(MultiLabelClassifier):
+class DecisionClassifier(WrappingClassifier):
     """A multi-label classifier whose label sets are chosen for a metric.
 
     The scores of the wrapped classifier do not change; only ``predict`` does. Cuts are learned on
@@ -119,7 +106,6 @@ class DecisionClassifier(MultiLabelClassifier):
     f1 0.43
     """
 
-    _squares_values = False
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "decision": [str],
@@ -225,36 +211,6 @@ class DecisionClassifier(MultiLabelClassifier):
             found[numbers[label]] = float(threshold)
         return found
 
-    @property
-    def _fits_unknown(self) -> bool:  # type: ignore[override]
-        return fits_unknown(self._estimator)
-
-    @property
-    def _estimator(self) -> Any:
-        return MLkNNClassifier() if self.estimator is None else self.estimator
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that the estimator's ``fit`` takes.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
-
-    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
-        if params and get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **params).estimator.fit
-        for name in params:
-            if not has_fit_parameter(self._estimator, name):
-                raise ValueError(
-                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
-                    "an estimator that does."
-                )
-        return params
-
     def _fit_estimator(
         self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
     ) -> Array | None:
@@ -282,11 +238,7 @@ class DecisionClassifier(MultiLabelClassifier):
 
     def _checked_scores(self, estimator: Any, scores: Any, shape: tuple[int, ...]) -> Array | None:
         """Return scores, one row per training row; take over what the estimator knows of X."""
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
-            elif hasattr(self, name):
-                delattr(self, name)
+        self._adopt_features()
         if scores is None:
             return None
         if len(scores) < shape[0]:  # Kin scores some of very many rows
@@ -319,52 +271,11 @@ class DecisionClassifier(MultiLabelClassifier):
             scores[test] = part
         return scores
 
-    def _validate_predict(self, X: Any, method: str = "predict") -> Any:
-        check_is_fitted(self)
-        return X
-
     def _proba(self, X: Any) -> Array:
         q = len(self.thresholds_)
         return estimator_scores(self.estimator_, X, q).reshape(-1, q)
 
     def _labels(self, X: Any) -> Array:
-        return self.decision_.apply(self._proba(X))
-
-    @available_if(_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each label, by the estimator.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, DataFrame or list
-            Samples, in any form the estimator takes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            P(label = 1), one column per label. (After a one-dimensional target: one column
-            per class, as scikit-learn's binary classifiers do.)
-        """
-        return self._as_proba(self._proba(self._validate_predict(X)))
-
-    @available_if(lambda self: not _has("predict_proba")(self) and _has("decision_function")(self))
-    def decision_function(self, X: Any) -> Array:
-        """Score of each label, of an estimator without ``predict_proba``.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, DataFrame or list
-            Samples, in any form the estimator takes.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_labels)
-            After a one-dimensional target: (n_samples,).
-        """
-        scores = self._proba(self._validate_predict(X))
-        return scores[:, 0] if self._one_target else scores
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._estimator).input_tags
-        return tags
+        sets = self.decision_.apply(self._proba(X))
+        hierarchy = getattr(self.estimator_, "hierarchy_", None)
+        return sets if hierarchy is None else hierarchy.close(sets)

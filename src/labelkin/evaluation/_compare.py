@@ -214,6 +214,8 @@ def evaluate_model(
         Print it, read its figures, or write a report.
     """
     labels, names = _label_matrix(y, label_names, label_names_of(model))
+    nested = getattr(getattr(model, "estimator_", model), "hierarchy_", None)
+    labels = labels if nested is None else nested.close(labels)
     name = title or type(model).__name__
     everything = np.arange(_num_samples(X))
     found = Evaluation(

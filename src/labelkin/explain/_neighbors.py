@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from labelkin.base import Matrix
+from labelkin.rows import to_numpy
 
 
 def explain_by_neighbors(members: list[tuple[Any, Matrix]], weights: Any) -> dict[str, Any]:
     """Return the neighbours that members find, each in its own space, and their votes.
 
     A member is a fitted classifier based on neighbours, with the sample in its space. Neighbours
-    of most members come first, then those of lowest mean rank.
+    of most members come first, then those of lowest mean rank. With unknown labels, the neighbours
+    that count for a label are the nearest ones for which it is known; those returned are the
+    nearest of all.
     """
     nearest = np.array([member._counts.search.query(z, member.n_jobs)[0] for member, z in members])
     distances = np.array(
@@ -32,7 +35,7 @@ def explain_by_neighbors(members: list[tuple[Any, Matrix]], weights: Any) -> dic
         "member_names": [f"member {i + 1}" for i in range(len(members))],
         "member_weights": np.asarray(weights),
         "member_probability": np.array([member._proba(z)[0] for member, z in members]),
-        "counts": np.array([labels_of(found).sum(axis=0, dtype=np.intp) for found in nearest]),
+        "counts": np.array([_counts(*member) for member in zip(members, nearest, strict=True)]),
         "n_neighbors": nearest.shape[1],
         "rows": rows[order],
         "row_labels": labels_of(rows[order]).astype(bool),
@@ -42,3 +45,11 @@ def explain_by_neighbors(members: list[tuple[Any, Matrix]], weights: Any) -> dic
             "distance": mean_distance[order],
         },
     }
+
+
+def _counts(member: tuple[Any, Matrix], nearest: Any) -> Any:
+    """Return how many neighbours that count have each label."""
+    counts, z = member[0]._counts, member[1]
+    if getattr(counts, "known", None) is not None:
+        return to_numpy(counts(z))[0]
+    return counts.labels_of(nearest).sum(axis=0, dtype=np.intp)

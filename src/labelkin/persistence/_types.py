@@ -169,6 +169,10 @@ def _check_counts(counts: Any) -> None:
     _check_equal(counts, search.X.shape[0], n_rows)
     if not 0 <= search.n_neighbors <= n_rows:
         raise ValueError("a neighbour search has more neighbours than rows")
+    if (known := counts.known) is not None:
+        if not isinstance(known, np.ndarray) or known.dtype != bool:
+            raise ValueError("the mask of known labels is no array of booleans")
+        _check_equal(counts, known.shape, counts.Y.shape)
 
 
 # What the state of a table's schema and of its labels may hold, tuples as lists.
@@ -179,6 +183,7 @@ _SCHEMA = {
     "missing": {"impute", "refuse"},
     "scale": {"auto", "none", "robust", "standard", "minmax"},
     "max_words": int,
+    "embedding": {"auto", "none"},
     "gaps": bool,
     "ignored": [str],
     "decimal": {".", ","},
@@ -193,7 +198,17 @@ _LABELS = {
     "separator": str,
     "ignore_case": bool,
     "no_label": [str],
+    "missing": (None, {"no", "unknown", "drop"}),
 }
+
+
+def _check_hierarchy(hierarchy: Any) -> None:
+    """Check that edges lead from label to label, without a cycle: they are followed."""
+    check_json(list(hierarchy.names), [str])
+    edges = hierarchy.edges
+    if not isinstance(edges, np.ndarray) or edges.dtype.kind != "i" or edges.shape[1:] != (2,):
+        raise ValueError("the edges of a hierarchy are not pairs of numbers")
+    hierarchy.check()
 
 
 def _check_schema(schema: Any) -> None:
@@ -245,6 +260,10 @@ Check = Callable[[Any], None]
 OBJECTS: dict[str, tuple[str, Check]] = {
     "calibration.SlopeCalibration": ("labelkin.calibration._curves.SlopeCalibration", _none),
     "decisions.LabelDecision": ("labelkin.decisions._label_decision.LabelDecision", _none),
+    "hierarchy.LabelHierarchy": (
+        "labelkin.hierarchy._hierarchy.LabelHierarchy",
+        _check_hierarchy,
+    ),
     "kernel.DirectKernelRidge": ("labelkin.kernel._direct.DirectKernelRidge", _none),
     "kernel.KernelRidge": ("labelkin.kernel._regression.KernelRidge", _none),
     "kin.Combination": ("labelkin.kin._combination.Combination", _none),
@@ -259,6 +278,8 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kin.Standard": ("labelkin.kin._views.Standard", _none),
     "kin.Topics": ("labelkin.kin._views.Topics", _none),
     "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
+    "kin.WithEmbedding": ("labelkin.kin._views.WithEmbedding", _none),
+    "kin.WithoutLast": ("labelkin.kin._views.WithoutLast", _none),
     "kin.Words": ("labelkin.kin._views.Words", _none),
     "many.Forest": ("labelkin.many._sources.Forest", _none),
     "many.LabelTree": ("labelkin.many._tree.LabelTree", _none),
@@ -274,6 +295,8 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _none),
     "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),
     "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
+    "tabular.TextEmbedding": ("labelkin.tabular._text.TextEmbedding", _none),
+    "tabular.TextFeatures": ("labelkin.tabular._text.TextFeatures", _none),
     "tree.C45Tree": ("labelkin.tree._classifier.C45Tree", _check_c45),
 } | {
     "sklearn." + path.rpartition(".")[2]: ("sklearn." + path, check)

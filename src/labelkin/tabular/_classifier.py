@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.labels import check_target_given, label_names
+from labelkin._utils.labels import check_target_given, fits_unknown, label_names, split_unknown
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._missing import settle_missing
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
@@ -41,8 +42,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates month, weekday and hour. Identifiers and
-    empty columns are left out. All of it is learned in ``fit``, from the training rows only.
+    indicator per value, texts TF-IDF weights and embeddings, dates month, weekday and hour.
+    Identifiers and empty columns are left out. All of it is learned in ``fit``, from the training
+    rows only.
 
     Parameters
     ----------
@@ -61,6 +63,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         Whether tags that differ by case or spaces only are one label.
     no_label : str or list of str, default=()
         Tags that mean that a row has no label, such as "none".
+    missing_labels : {"no", "unknown", "drop"}, default=None
+        What an empty label cell means: that the label does not apply, or that it is unknown, which
+        the classifier must be able to learn from (see :doc:`/guide/unknown`). "drop": rows with
+        empty label cells are left out. None: guessed. Empty cells are unknown where labels are
+        written as 0 and 1 (or yes and no), and mean no where only 1, yes or x is written. An empty
+        cell of a column of tags means that a row has none, unless this parameter is given.
     columns : dict of str to str, default=None
         Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
         3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
@@ -72,6 +80,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
+    embedding : {"auto", "none"}, default="auto"
+        Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
+        installed. They know words of like meaning, which helps most with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -137,10 +148,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "separator": [None, str],
         "ignore_case": ["boolean"],
         "no_label": [str, "array-like"],
+        "missing_labels": [None, StrOptions({"no", "unknown", "drop"})],
         "columns": [None, dict, Schema],
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({"auto", "none"})],
         "trend": ["boolean"],
         "device": [None, str],
     }
@@ -156,10 +169,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         separator: str | None = None,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
+        missing_labels: str | None = None,
         columns: Mapping[str, str] | Schema | None = None,
         missing: str = "impute",
         scale: str = "auto",
         max_words: int = 5000,
+        embedding: str = "auto",
         trend: bool = False,
         device: str | None = None,
     ) -> None:
@@ -169,10 +184,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.separator = separator
         self.ignore_case = ignore_case
         self.no_label = no_label
+        self.missing_labels = missing_labels
         self.columns = columns
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.embedding = embedding
         self.trend = trend
         self.device = device
 
@@ -200,8 +217,10 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         TableClassifier
             The fitted classifier.
         """
-        table, target = self._prepare(X, y, labels)
+        table, target, rows = self._prepare(X, y, labels)
         pipeline = make_pipeline(self.schema_, self._make_estimator())
+        if sample_weight is not None and rows is not None:
+            sample_weight = _safe_indexing(sample_weight, rows)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
             raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
@@ -218,12 +237,15 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
         return self
 
-    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any]:
-        """Find columns and labels; return features and target as the pipeline takes them."""
-        options: Any = {
-            key: getattr(self, key) for key in ("missing", "scale", "max_words", "trend")
-        }
-        tags: Any = {key: getattr(self, key) for key in ("separator", "ignore_case", "no_label")}
+    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any, np.ndarray | None]:
+        """Find columns and labels; return features and target as the pipeline takes them.
+
+        Also returned are the rows that are used; None: all.
+        """
+        prepared = ("missing", "scale", "max_words", "embedding", "trend")
+        options: Any = {key: getattr(self, key) for key in prepared}
+        names = ("separator", "ignore_case", "no_label", "missing_labels")
+        tags: Any = {key: getattr(self, key) for key in names}
         table = RawTable.of(X)
         if y is None:
             if table.is_matrix and table.target is None and table.names is None:
@@ -238,11 +260,17 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             )
             features, target, self.schema_ = training.X, training.y, training.schema
             found: LabelColumns | None = training.labels
+            rows = training.kept
         else:
             target, found = _read_target(y, tags, table.guesses)
             named = () if found is None else {*found.columns} & {*(table.names or ())}
             self.schema_ = Schema.find(table, named, self.columns, **options)
             features = self.schema_.read(table)
+            rows = None
+            if self.missing_labels == "drop" and np.ndim(target) == 2:
+                rows = LabelColumns((), missing="drop").kept_rows(target)
+            if rows is not None:
+                features, target = _safe_indexing(features, rows), target[rows].astype(np.uint8)
         if isinstance(self.labels, LabelColumns):
             found = self.labels
         self.guesses_ = [guess.text for guess in table.guesses]
@@ -255,7 +283,11 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             self.label_columns_ = found
             self.label_names_ = np.array(found.names, dtype=object)
             target = import_optional("pandas").DataFrame(target, columns=list(found.names))
-        return features, target
+        return features, target, rows
+
+    @property
+    def _fits_unknown(self) -> bool:
+        return fits_unknown(self._base())
 
     def _base(self) -> Any:
         if self.estimator is not None:
@@ -431,6 +463,7 @@ def _read_target(
 
     `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
+    missing = tags["missing_labels"]
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")
@@ -438,10 +471,16 @@ def _read_target(
         if table.kind(name) not in ("string", "list"):
             return y, None
         found = LabelColumns.find(table, label_column=name, **tags)
-        guesses += table.guesses
     elif hasattr(y, "columns"):
         table = RawTable.of(y)
-        found = LabelColumns(tuple(table.names or ()))
+        found = LabelColumns(tuple(table.names or ()), missing=missing)
     else:
-        return y, None
-    return found.read(table, []), found
+        if missing is None or np.ndim(y) != 2:
+            return y, None
+        values, known = split_unknown(y, "y")
+        if known is None:
+            return values, None
+        return settle_missing(np.where(known, values, np.nan), [], missing)[0], None
+    labels = found.read(table, [])
+    guesses += [one for one in table.guesses if one not in guesses]
+    return labels, found

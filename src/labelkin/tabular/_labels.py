@@ -1,23 +1,26 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import MultiLabelBinarizer
+from sklearn.utils import _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
+from labelkin.datasets.formats._missing import check_missing_labels, settle_missing
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import Spelling, find_doubts, guess_separator, read_tags
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
 _TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
-# Marks on a form: an empty cell beside them means no.
+# Marks on a form.
 _MARKS = {"x", "✓"}
 
 
@@ -35,6 +38,8 @@ class LabelColumns:
     """Whether labels in it that differ by case or spaces only are one."""
     no_label: tuple[str, ...] = ()
     """What means in it that a row has no label."""
+    missing: str | None = None
+    """What empty cells mean: "no", "unknown", or "drop", for rows to be left out; None: a guess."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -51,13 +56,28 @@ class LabelColumns:
         *,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
+        missing_labels: str | None = None,
     ) -> "LabelColumns":
         """Find the labels: those given, or else those that the file declares.
 
         `labels` may also name the one column of tags. The separator is guessed if None.
         """
+        check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
             return labels
+        found = cls._find(table, labels, label_column, separator, ignore_case, no_label)
+        return replace(found, missing=None if missing_labels is None else str(missing_labels))
+
+    @classmethod
+    def _find(
+        cls,
+        table: RawTable,
+        labels: Labels | None,
+        label_column: str | None,
+        separator: str | None,
+        ignore_case: bool,
+        no_label: str | Iterable[str],
+    ) -> "LabelColumns":
         if labels is not None and label_column is not None:
             raise ArgumentError(
                 "labels= and label_column= exclude each other; give one of them.",
@@ -94,7 +114,8 @@ class LabelColumns:
         if table.names is None or table.target is not None:
             text = "label_column= is for tables with named columns"
             raise FormatError(table.source, text, None, "label_column")
-        find_columns([column], table.names, table.source)
+        [at] = find_columns([column], table.names, table.source)
+        column = table.names[at]
         guessed = None
         if separator is None:
             is_list = table.kind(column) == "list"
@@ -108,19 +129,52 @@ class LabelColumns:
         return cls(tuple(listed), column, separator, spelling.ignore_case, spelling.no_label)
 
     def read(self, table: RawTable, notes: list[str]) -> np.ndarray:
-        """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`."""
+        """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
+
+        Where some are unknown it is of floats, with NaN. Rows to be left out have NaN, too: see
+        `kept_rows`.
+        """
         if table.target is not None:
             return self._read_target(table, table.target, notes)
         if self.column is not None:
             find_columns([self.column], table.names or [], table.source)
             return self._read_tags(table, self.column, notes)
         find_columns(self.names, table.names or [], table.source)
-        columns = [_read_label(table, name) for name in self.names]
+        columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
         signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
         if signed:
             text = f"-1 means no in {join_names(signed)}"
             table.guesses.append(Guess(text, ()))
-        return np.column_stack([values > 0 for values in columns]).astype(np.uint8)
+        values = np.column_stack(columns)
+        values, guesses = settle_missing(values, self.names, self.missing, np.array(are_marks))
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        labels = (values > 0).astype(np.uint8)
+        unknown = np.isnan(values)
+        return np.where(unknown, np.nan, labels) if unknown.any() else labels
+
+    def read_with(
+        self, X: Any, table: RawTable, missing: str | None, notes: list[str]
+    ) -> tuple[np.ndarray, Any, list[Guess]]:
+        """Return labels, features of the rows that are not left out, and what was guessed.
+
+        `missing` is what empty cells mean; None: what it is for this object, else it is guessed.
+        """
+        before, labels = len(table.guesses), replace(self, missing=missing or self.missing)
+        y = labels.read(table, notes)
+        if (rows := labels.kept_rows(y)) is not None:
+            y, X = y[rows].astype(np.uint8), _safe_indexing(X, rows)
+        return y, X, table.guesses[before:]
+
+    def kept_rows(self, y: np.ndarray) -> np.ndarray | None:
+        """Return the rows that are not to be left out for their unknown labels; None: all."""
+        if self.missing != "drop" or not (unknown := np.isnan(y).any(axis=1)).any():
+            return None
+        if unknown.all():
+            raise ArgumentError(
+                "missing_labels=drop leaves no row: each has an empty label cell.",
+                "missing_labels",
+            )
+        return np.flatnonzero(~unknown)
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
         own = list(table.label_names or ())
@@ -144,7 +198,14 @@ class LabelColumns:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
         known = [[tag for tag in tags if tag not in unknown] for tags in rows]
-        return MultiLabelBinarizer(classes=self.names).fit_transform(known).astype(np.uint8)
+        y = MultiLabelBinarizer(classes=self.names).fit_transform(known).astype(np.uint8)
+        if self.missing in ("unknown", "drop"):
+            empty = table.column(column).isna().to_numpy()
+            if table.kind(column) == "string":
+                blank = [not (cell or "").strip() for cell in table.strings(column)]
+                empty = np.logical_or(empty, blank)
+            return np.where(empty[:, None], np.nan, y) if empty.any() else y
+        return y
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
@@ -168,24 +229,26 @@ def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None
     return None if 2 * sum(word in _TRUTH for word in words) >= len(words) else name
 
 
-def _read_label(table: RawTable, name: str) -> np.ndarray:
-    """Return a label column as 0 and 1, or as -1 and 1; any other value is an error."""
+def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
+    """Return a label column as 0 and 1, or as -1 and 1, NaN where empty; other values are errors.
+
+    Also returned is whether its cells hold marks, such as x.
+    """
     is_text = table.kind(name) == "string"
     cells = table.strings(name) if is_text else table.numbers(name)
-    values = cells
+    values, are_marks = cells, False
     if is_text:
         words = ["" if cell is None else cell.strip().lower() for cell in cells]
-        empty = 0.0 if {*words} <= _MARKS | {""} else np.nan
-        values = np.array([_TRUTH.get(word, np.nan) if word else empty for word in words])
-    if np.isin(values, (-1, 1)).all():
-        return values.astype(np.int8)
-    bad = np.flatnonzero((values != 0) & (values != 1))
+        are_marks = {*words} <= _MARKS | {""}
+        # Infinity stands for a word that is neither yes nor no.
+        values = np.array([_TRUTH.get(word, np.inf) if word else np.nan for word in words])
+    written = ~np.isnan(values)
+    if np.isin(values[written], (-1, 1)).all():
+        return values.astype(np.float64), are_marks
+    bad = np.flatnonzero(written & (values != 0) & (values != 1))
     if bad.size:
         cell = cells[bad[0]]
-        if cell is None or cell != cell:
-            held = "nothing"
-        else:
-            held = shorten(cell if is_text else f"{cell:g}")
+        held = shorten(cell if is_text else f"{cell:g}")
         raise FormatError(
             table.source,
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
@@ -193,4 +256,4 @@ def _read_label(table: RawTable, name: str) -> np.ndarray:
             None,
             "label_column",
         )
-    return values.astype(np.uint8)
+    return values.astype(np.float64), are_marks

@@ -13,8 +13,15 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
+from labelkin.datasets.formats._columns import (
+    Labels,
+    check_unique,
+    find_features,
+    find_labels,
+    normal_form,
+)
 from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
+from labelkin.datasets.formats._missing import settle_missing
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -71,6 +78,17 @@ class RawTable:
     texts: tuple[str, ...] = ()
     """Those of them that are text."""
 
+    def __post_init__(self) -> None:
+        names = None if self.names is None else [normal_form(name) for name in self.names]
+        if names is not None and names != self.names:
+            check_unique(names, "column", self.source)
+            if not self.is_matrix:
+                self.data = self.data.rename(columns=normal_form)
+            self.names, self.texts = names, tuple(map(normal_form, self.texts))
+            self.nominal = {normal_form(name): found for name, found in self.nominal.items()}
+        if self.label_names is not None:
+            self.label_names = [normal_form(name) for name in self.label_names]
+
     @classmethod
     def of(cls, X: Any) -> "RawTable":
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
@@ -105,6 +123,7 @@ class RawTable:
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
+        name = normal_form(name)
         if not self.is_matrix:
             return self.data[name]
         column = self.select([name])
@@ -276,7 +295,12 @@ def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
     return RawTable(source, bunch.data, features, list(names), np.asarray(target), guesses=guesses)
 
 
-def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[str]) -> Bunch:
+def bunch_of_table(
+    table: RawTable,
+    labels: Labels | None,
+    drop: str | Iterable[str],
+    missing_labels: str | None = None,
+) -> Bunch:
     """Return a table as a dataset; columns that hold no numbers are refused by name."""
     path, names = table.source, table.names or []
     if table.names is None:
@@ -301,19 +325,27 @@ def bunch_of_table(table: RawTable, labels: Labels | None, drop: str | Iterable[
                 f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
                 "(0/1), not multi-target data",
             )
-    target = _matrix_of(table, label_columns)
+    data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
+    if np.isnan(target.data if sparse.issparse(target) else target).any():
+        dense = target.toarray() if sparse.issparse(target) else target
+        target, guesses = settle_missing(dense, label_names, missing_labels)
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        if missing_labels == "drop":
+            known = np.flatnonzero(~np.isnan(target).any(axis=1))
+            data, target = data[known], target[known]
     entries = sparse.coo_array(target)
-    for i in np.flatnonzero(entries.data != 1):
+    for i in np.flatnonzero((entries.data != 1) & ~np.isnan(entries.data)):
         value, name = entries.data[i], label_names[entries.col[i]]
-        found = "is missing" if np.isnan(value) else f"holds {value:g}"
         raise FormatError(
             path,
-            f"label {shorten(name)} {found} in data row {entries.row[i] + 1}; it must be 0 or 1",
+            f"label {shorten(name)} holds {value:g} in data row {entries.row[i] + 1}; it must be 0 "
+            "or 1",
         )
+    is_partial = np.isnan(entries.data).any()
     return make_bunch(
         path,
-        _matrix_of(table, features),
-        target.astype(np.uint8),
+        data,
+        target if is_partial else target.astype(np.uint8),
         feature_names=[names[i] for i in features],
         label_names=label_names,
         feature_n_values=np.array(

@@ -17,6 +17,7 @@ from joblib import effective_n_jobs
 from rich.console import Console
 from rich.status import Status
 
+from labelkin._utils.names import printable
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import run_jobs
@@ -67,7 +68,7 @@ class RunView:
             self._live.stop()
 
     def _print(self, text: str, style: str = "") -> None:
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.print(printable(text), style=style, markup=False, soft_wrap=True)
 
     @property
     def done(self) -> int:

@@ -1,0 +1,110 @@
+"""Classifiers around another classifier, which validates the samples."""
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn import get_config
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from labelkin._utils.labels import fits_unknown
+from labelkin.base import Array, MultiLabelClassifier
+from labelkin.neighbors import MLkNNClassifier
+
+
+def _has(method: str) -> Callable[[Any], bool]:
+    def check(self: "WrappingClassifier") -> bool:
+        return hasattr(getattr(self, "estimator_", self._estimator), method)
+
+    return check
+
+
+class WrappingClassifier(MultiLabelClassifier):
+    """A classifier that fits ``estimator`` to all rows, as ``estimator_``."""
+
+    _squares_values = False
+    estimator: Any
+    estimator_: Any
+
+    @property
+    def _fits_unknown(self) -> bool:  # type: ignore[override]
+        return fits_unknown(self._estimator)
+
+    @property
+    def _estimator(self) -> Any:
+        return MLkNNClassifier() if self.estimator is None else self.estimator
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that the estimator's ``fit`` takes.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
+
+    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
+        if params and get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params).estimator.fit
+        for name in params:
+            if not has_fit_parameter(self._estimator, name):
+                raise ValueError(
+                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
+                    "an estimator that does."
+                )
+        return params
+
+    def _adopt_features(self) -> None:
+        """Take over what the fitted estimator knows of X."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+            elif hasattr(self, name):
+                delattr(self, name)
+
+    def _validate_predict(self, X: Any, method: str = "predict") -> Any:
+        check_is_fitted(self)
+        return X
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each label, by the estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list
+            Samples, in any form the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(label = 1), one column per label. (After a one-dimensional target: one column
+            per class, as scikit-learn's binary classifiers do.)
+        """
+        return self._as_proba(self._proba(self._validate_predict(X)))
+
+    @available_if(lambda self: not _has("predict_proba")(self) and _has("decision_function")(self))
+    def decision_function(self, X: Any) -> Array:
+        """Score of each label, of an estimator without ``predict_proba``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list
+            Samples, in any form the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            After a one-dimensional target: (n_samples,).
+        """
+        scores = self._proba(self._validate_predict(X))
+        return scores[:, 0] if self._one_target else scores
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._estimator).input_tags
+        return tags

@@ -1,0 +1,161 @@
+"""A multi-label classifier whose predictions keep to a hierarchy of the labels."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import _fit_context, clone
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import _check_method_params, _num_samples
+
+from labelkin._utils.labels import label_names
+from labelkin.base import Array
+from labelkin.decisions._label_decision import out_of_sample_scores
+from labelkin.decisions._wrapper import WrappingClassifier
+from labelkin.hierarchy._hierarchy import LabelHierarchy
+from labelkin.metrics._estimators import estimator_scores, label_thresholds
+
+
+class HierarchyClassifier(WrappingClassifier):
+    """A multi-label classifier whose predictions keep to a hierarchy of the labels.
+
+    The estimator is fitted to the closure of y, in which every row has the ancestors of its
+    labels. Its probabilities are projected onto those in which no child is more probable than a
+    parent, which are nearest in least squares and in log loss. The labels predicted are the set of
+    largest sum of probability − threshold among those that contain every parent of their labels;
+    thresholds are those of the estimator.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A classifier of this library, or any scikit-learn classifier that accepts multi-label
+        targets and has ``predict_proba`` or ``decision_function``, pipelines included. None:
+        ``MLkNNClassifier()``.
+    hierarchy : LabelHierarchy, pairs, dict or str, default=None
+        Pairs of (parent, child), a dict of the children of each parent, or the separator inside
+        the names of labels, as in ``science/physics``. Names are those of the columns of y, or
+        their numbers; the columns of an array are also the first names of a `LabelHierarchy` that
+        has no numbers. Labels that y lacks are learned and used if a label below them is in y, but
+        not predicted. None: a separator is guessed, and used only if in all names what stands
+        before it is a label, too. "none": no hierarchy.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Fitted to the closure of y.
+    hierarchy_ : LabelHierarchy
+        The labels of y, then those that y lacks.
+    training_scores_ : ndarray of shape (n_samples, n_labels), or None
+        Out-of-sample scores of the training rows, projected, if the estimator has such.
+    classes_ : ndarray of shape (n_labels, 2)
+        0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
+    label_names_ : ndarray of shape (n_labels,)
+        Column names of y, when y was a DataFrame.
+    n_features_in_ : int
+        Number of features seen in ``fit``, if the estimator has it.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in ``fit``, if the estimator has them.
+
+    See Also
+    --------
+    labelkin.hierarchy.LabelHierarchy : Closure, projection, decisions and hierarchical metrics.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelkin import HierarchyClassifier, MultiLabelLogisticRegression
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> y = pd.DataFrame({"science": [0, 0, 0, 1], "science/physics": [0, 0, 1, 1]})
+    >>> model = HierarchyClassifier(MultiLabelLogisticRegression(C=1.0)).fit(X, y)
+    >>> model.hierarchy_.pairs()
+    [('science', 'science/physics')]
+    >>> bool((model.predict_proba(X)[:, 0] >= model.predict_proba(X)[:, 1]).all())
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [None, HasMethods(["fit", "predict"])],
+        "hierarchy": [None, str, dict, "array-like", LabelHierarchy],
+    }
+
+    def __init__(self, estimator: Any = None, hierarchy: Any = None) -> None:
+        self.estimator = estimator
+        self.hierarchy = hierarchy
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, **params: Any) -> "HierarchyClassifier":
+        """Fit the estimator to the closure of y.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, DataFrame or list, of n_samples rows
+            Training samples, in any form the estimator takes.
+        y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
+            0 and 1, one column per label; NaN where a label is unknown, if the estimator takes it.
+        **params : dict
+            Passed to the estimator's ``fit``, such as ``sample_weight``; with metadata routing,
+            what the estimator requests.
+
+        Returns
+        -------
+        self
+        """
+        params = self._route(params)
+        # The samples are validated by the estimator.
+        _, Y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
+        del self.n_features_in_  # of the placeholder
+        names = label_names(self)
+        if isinstance(self.hierarchy, LabelHierarchy) and not hasattr(self, "label_names_"):
+            given = self.hierarchy.names[: len(names)]
+            if len(given) == len(names) and not set(names) & set(self.hierarchy.names):
+                names = list(given)
+        self.hierarchy_ = useful = self._useful(LabelHierarchy.of(self.hierarchy, names), names)
+        target: Any = np.zeros((len(Y), len(useful.names)))
+        if known is not None:
+            target[~known.all(axis=1)] = np.nan  # those that y lacks, in rows with unknown labels
+        target[:, : len(names)] = Y if known is None else np.where(known, Y, np.nan)
+        if len(useful.edges):
+            target = useful.closure(target)
+        if known is None:
+            target = target.astype(np.int64)
+        self.estimator_ = clone(self._estimator)
+        single = get_tags(self.estimator_).target_tags.single_output
+        if self._one_target or (target.shape[1] == 1 and single):
+            target = target.ravel()
+        self.estimator_.fit(X, target, **_check_method_params(X, params))
+        self._adopt_features()
+        _, scores = out_of_sample_scores(self.estimator_)
+        self.training_scores_ = None
+        if scores is not None and scores.shape == (len(Y), len(useful.names)):
+            self.training_scores_ = useful.project(scores)[:, : len(names)].astype(np.float32)
+        return self
+
+    @staticmethod
+    def _useful(hierarchy: LabelHierarchy, names: list[str]) -> LabelHierarchy:
+        """Return the labels of y and their ancestors, without other labels that y lacks."""
+        above = hierarchy.ancestors()[: len(names)].sum(axis=0) > 0
+        kept = {name for name, keep in zip(hierarchy.names, above, strict=True) if keep}
+        return LabelHierarchy([pair for pair in hierarchy.pairs() if kept.issuperset(pair)], names)
+
+    def _all_proba(self, X: Any) -> Array:
+        """Return consistent scores of all labels of the hierarchy."""
+        q = len(self.hierarchy_.names)
+        return self.hierarchy_.project(estimator_scores(self.estimator_, X, q).reshape(-1, q))
+
+    def _proba(self, X: Any) -> Array:
+        return self._all_proba(X)[:, : self._n_labels]
+
+    def _labels(self, X: Any) -> Array:
+        return self._decide(self._all_proba(X))
+
+    def _decide(self, proba: Array) -> Array:
+        cuts = label_thresholds(self.estimator_, proba.shape[1])
+        return self.hierarchy_.decide(proba, np.nan_to_num(cuts, nan=0.5))[:, : self._n_labels]
+
+    def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
+        proba = self._all_proba(self._validate_predict(X))
+        return self._as_target(self._decide(proba)), self._as_proba(proba[:, : self._n_labels])
+
+    @property
+    def _n_labels(self) -> int:
+        return 1 if self._one_target else len(self.classes_)

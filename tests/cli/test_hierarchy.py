@@ -1,0 +1,55 @@
+"""Nested labels on the command line: given, guessed, and refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from labelkin.cli import main
+
+
+@pytest.fixture
+def tags(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(150, 3)).round(3)
+    is_science, is_art = (X[:, 0] > 0).tolist(), (X[:, 2] > 0).tolist()
+    rows = [
+        ";".join(filter(None, [s * ("science/physics" if p else "science"), a * "art"])) or "art"
+        for s, p, a in zip(is_science, X[:, 1] > 0, is_art, strict=True)
+    ]
+    pd.DataFrame(X, columns=list("xyz")).assign(tags=rows).to_csv("t.csv", index=False)
+    return "t.csv"
+
+
+def run(capsys, *words):
+    code = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_guessed_hierarchy_is_printed_and_kept_to(tags, capsys):
+    code, _, err = run(capsys, "fit", tags, "-l", "tags", "-m", "logistic", "--decide", "macro_f1")
+    assert code == 0
+    assert "labels are nested, such as science > science/physics (--hierarchy)" in err
+    _, out, _ = run(capsys, "evaluate", "model.labelkin", tags, "--json", "--metrics", "macro_f1")
+    counts = {one["label"]: one["rows"] for one in json.loads(out)["per_label"]}
+    assert counts["science"] > counts["science/physics"] > 0  # every physics is a science
+
+
+def test_given_files_and_separators(tags, capsys, tmp_path):
+    words = ["evaluate", tags, "-l", "tags", "-m", "logistic", "--folds", "2", "--hierarchy"]
+    (tmp_path / "h.csv").write_text("parent,child\nscience,art\n")
+    assert "1 below another" in run(capsys, *words, "h.csv")[2]
+    assert "1 below another" in run(capsys, *words, "/")[2]
+    assert "below another" not in run(capsys, *words, "none")[2]
+    (tmp_path / "bad.csv").write_text("science,art\nart,science\n")
+    for value, message in {
+        "bad.csv": "hierarchy has a cycle, science → art → science: take out one of these pairs.",
+        "no.csv": "no.csv cannot be read as a hierarchy: No such file or directory.",
+        "#": "--hierarchy '#' separates no label from its parent",
+    }.items():
+        code, _, err = run(capsys, *words, value)
+        assert code == 2
+        assert message in err
