@@ -20,7 +20,7 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 
 .PRECIOUS: $(VENV)/.%-installed
 
-demo: $(VENV)/.cli-installed
+demo: $(VENV)/.cli,text-installed
 	$(BIN)/labelkin demo
 
 # One worker more than cores, since many tests wait for other processes; each with one thread, since
@@ -47,7 +47,7 @@ $(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
 	$(BIN)/python -m venv $(LOWEST)
 	$(BIN)/python tools/try_wheel.py floors > $(LOWEST)/floors.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint $(LOWEST)/floors.txt --editable ".[dev]"
+	  --constraint $(LOWEST)/floors.txt --editable ".[test]"
 	@touch $@
 
 test-lowest: $(LOWEST)/.installed

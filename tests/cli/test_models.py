@@ -107,7 +107,7 @@ def test_examples_of_the_help(line, here):
     if words[0] == "export":
         pytest.importorskip("onnx", reason="needs the extra 'onnx'")
     if "model.labelkin" in words and words[0] != "fit":
-        ok("fit", "movies.csv", *FILMS, *FAST)
+        ok("fit", "movies.csv", *FILMS, *FAST, "--embedding", "none")
     if "scenes.labelkin" in words and words[0] != "fit":
         X, Y = make_data()
         from labelkin import MLkNNClassifier
@@ -343,7 +343,7 @@ def test_models_saved_in_python(here):
 
 @pytest.fixture
 def model(here):
-    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet")
+    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet", "--embedding", "none")
     return "model.labelkin"
 
 

@@ -53,6 +53,7 @@ def read_training_data(
         columns=columns,
         hierarchy=options.hierarchy,
         max_words=options.max_words,
+        embedding=options.embedding.value,
         trend=options.trend,
         **preparation,
     )

@@ -80,6 +80,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     n_trees : int, default=None
         Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
         together. None are grown if their leaves would take more than a third of a gigabyte.
+    n_embedding : int, default=0
+        How many of the last columns of X are embeddings of texts, whose words are the columns
+        before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
+        beside the topics of words, and by logistic regression. `TableClassifier` sets it.
     effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": the members take at most about 70 seconds of one
         processor; "low": a tenth of that, "high": ten times. On small data every value gives all
@@ -194,6 +198,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
+        "n_embedding": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
         "oob_metric": [StrOptions(set(METRICS))],
@@ -207,6 +212,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         n_projections: int = 4,
         n_trees: int | None = None,
         *,
+        n_embedding: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
         oob_metric: str = "average_precision",
@@ -216,6 +222,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     ) -> None:
         self.n_projections = n_projections
         self.n_trees = n_trees
+        self.n_embedding = n_embedding
         self.effort = effort
         self.decision = decision
         self.oob_metric = oob_metric
@@ -251,7 +258,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
         # Views: the same rows on several scales, learned without labels
-        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
+        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng), self.n_embedding)
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
@@ -298,6 +305,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
+        if self.n_embedding >= k:
+            raise ValueError(
+                f"n_embedding must be less than the number of columns of X, {k}, got "
+                f"{self.n_embedding}: embeddings are the last columns, after words."
+            )
         is_large = limits.is_large(n, labels.shape[1])
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)

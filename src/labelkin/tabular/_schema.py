@@ -15,7 +15,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind, is_identifier
+from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
 from labelkin.tabular._ranges import find_ranges, note_outside
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -35,6 +35,8 @@ class Schema:
     missing: Missing = "impute"
     scale: Scale = "none"
     max_words: int = 5000
+    embedding: Embedding = "auto"
+    """Whether texts have embeddings: with "auto", where the packages are installed."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
@@ -84,6 +86,7 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
+        embedding: Embedding = "auto",
         trend: bool = False,
     ) -> "Schema":
         """Find the kind of each column but the labels.
@@ -137,6 +140,7 @@ class Schema:
             missing=missing,
             scale=scale,
             max_words=max_words,
+            embedding=embedding,
             decimal=table.decimal,
             trend=trend,
             ranges=find_ranges(table, kinds),
