@@ -20,7 +20,7 @@ $(VENV)/.%-installed: pyproject.toml | $(BIN)/python
 
 .PRECIOUS: $(VENV)/.%-installed
 
-demo: $(VENV)/.cli-installed
+demo: $(VENV)/.cli,text-installed
 	$(BIN)/labelkin demo
 
 # One worker more than cores, since many tests wait for other processes; each with one thread, since
@@ -47,7 +47,7 @@ $(LOWEST)/.installed: pyproject.toml tools/try_wheel.py | $(BIN)/python
 	$(BIN)/python -m venv $(LOWEST)
 	$(BIN)/python tools/try_wheel.py floors > $(LOWEST)/floors.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint $(LOWEST)/floors.txt --editable ".[dev]"
+	  --constraint $(LOWEST)/floors.txt --editable ".[test]"
 	@touch $@
 
 test-lowest: $(LOWEST)/.installed
@@ -64,8 +64,9 @@ docs: $(VENV)/.docs-installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "the site is in docs/_build/html/index.html"
 
-# Builds the wheel and tests it in fresh environments: lowest and newest scikit-learn.
-release: $(VENV)/.release-installed
+# Runs the tests with the lowest versions, then builds the wheel and tests it in fresh environments:
+# lowest and newest scikit-learn.
+release: $(VENV)/.release-installed test-lowest
 	rm -rf dist
 	$(BIN)/python -m build
 	$(BIN)/python tools/try_wheel.py dist/*.whl

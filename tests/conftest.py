@@ -1,6 +1,7 @@
 """Fixtures of all tests."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -33,6 +34,19 @@ def pytest_collect_file():
 def fixed_seed():
     """Make estimators without a random state draw the same in every run and in any order."""
     np.random.seed(0)  # noqa: NPY002
+
+
+@pytest.fixture(autouse=True)
+def own_switch():
+    """Keep SCIPY_ARRAY_API, which labelkin sets and leaves set, from the tests that follow.
+
+    Otherwise it depends on their order which of scikit-learn's checks are skipped.
+    """
+    before = os.environ.pop("SCIPY_ARRAY_API", None)
+    yield
+    os.environ.pop("SCIPY_ARRAY_API", None)
+    if before is not None:
+        os.environ["SCIPY_ARRAY_API"] = before
 
 
 @pytest.fixture

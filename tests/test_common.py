@@ -113,7 +113,8 @@ ESTIMATORS = [make(name) for name in NAMES] + VARIANTS
 @pytest.mark.filterwarnings("ignore:No two samples are a (cannot|must)-link:UserWarning")
 @pytest.mark.filterwarnings("ignore:.* no out-of-bag prediction:UserWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-def test_scikit_learns_checks(estimator, check):
+def test_scikit_learns_checks(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else those of array libraries would be skipped
     check(estimator)
 
 

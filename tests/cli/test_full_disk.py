@@ -43,4 +43,4 @@ def test_full_disk(line, out, folder, tmp_path, capsys):
     [sentence] = capsys.readouterr().err.splitlines()
     assert sentence.startswith(f"error: {path}: ")
     assert code == 1
-    assert not [file.name for file in tmp_path.iterdir() if file.suffix not in (".db", ".db-lock")]
+    assert not [file.name for file in tmp_path.iterdir() if file.suffix != ".db"]

@@ -107,7 +107,7 @@ def test_examples_of_the_help(line, here):
     if words[0] == "export":
         pytest.importorskip("onnx", reason="needs the extra 'onnx'")
     if "model.labelkin" in words and words[0] != "fit":
-        ok("fit", "movies.csv", *FILMS, *FAST)
+        ok("fit", "movies.csv", *FILMS, *FAST, "--embedding", "none")
     if "scenes.labelkin" in words and words[0] != "fit":
         X, Y = make_data()
         from labelkin import MLkNNClassifier
@@ -343,7 +343,7 @@ def test_models_saved_in_python(here):
 
 @pytest.fixture
 def model(here):
-    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet")
+    ok("fit", "movies.csv", *FILMS, *FAST, "--quiet", "--embedding", "none")
     return "model.labelkin"
 
 
@@ -731,8 +731,7 @@ def test_the_seed_matters_and_repeats(here):
 def test_another_device(here, monkeypatch):
     """The same predictions, fitted there and loaded here, and the other way round."""
     strict = pytest.importorskip("array_api_strict")
-    if os.environ.get("SCIPY_ARRAY_API") != "1":
-        pytest.skip("SciPy looks at SCIPY_ARRAY_API=1 when it is imported")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     from labelkin import rows
     from labelkin.tabular import _pipeline
 
@@ -778,3 +777,56 @@ def test_completion(here):
             },
         )
         assert expected in done.stdout, done.stderr
+
+
+# --------------------------------------------------------------------- spreadsheets, accents
+
+
+def test_formulas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cells = [
+        "=1+2",
+        "+cmd|' /C calc'!A0",
+        "-2+3",
+        "@SUM(A1)",
+        "\ta",
+        "-5",
+        "+1.5e-3",
+        "a=b",
+        "x\ry",
+    ]
+    frame = pd.DataFrame({"x": range(36), "t": cells * 4, "=y": [0, 1] * 18, "z": [1, 0, 0] * 12})
+    frame.to_csv("t.csv", index=False, quoting=csv.QUOTE_ALL)
+    ok("fit", "t.csv", "--labels", "=y,z", "--category", "t", *FAST)
+    ok("predict", "model.labelkin", "t.csv", "--keep", "t", "--out", "a.csv")
+    head, *rows = rows_of("a.csv")
+    assert [row[1] for row in rows] == cells * 4
+    assert "=y" in head
+    assert list(pd.read_csv("a.csv")["t"]) == [row[1] for row in rows]
+    ok("predict", "model.labelkin", "t.csv", "--keep", "t", "--no-formulas", "--out", "b.csv")
+    head, *rows = rows_of("b.csv")
+    assert "'=y" in head
+    assert [row[1] for row in rows[:9]] == [*(f"'{cell}" for cell in cells[:5]), *cells[5:]]
+    assert all(not row[2].startswith("=") for row in rows)
+
+
+def test_accents_in_both_normal_forms(tmp_path, monkeypatch):
+    """A letter with an accent is one character, or two: which one, is not to be seen."""
+    monkeypatch.chdir(tmp_path)
+    one, two = "\u00e9t\u00e9", "e\u0301te\u0301"
+    lines = [f"{i},{'ab'[i % 2]} {two},{i % 2},{i % 3 == 0:d}" for i in range(40)]
+    (tmp_path / "t.csv").write_text(f"x,mot {two},{two},b\n" + "\n".join(lines), "utf-8")
+    (tmp_path / "u.csv").write_text(
+        (tmp_path / "t.csv").read_text("utf-8").replace(two, one), "utf-8"
+    )
+    for name in (one, two):
+        command = ["fit", "t.csv", "--labels", f"{name},b", "--category", f"mot {name}", *FAST]
+        ok(*command, "--overwrite")
+        assert model_info("model.labelkin").label_names == [one, "b"]
+        for data in ("t.csv", "u.csv"):
+            keep = ["--keep", f"mot {name}", "--overwrite"]
+            ok("predict", "model.labelkin", data, *keep, "--out", f"{data[0]}_p.csv")
+        assert rows_of("t_p.csv")[1:] == rows_of("u_p.csv")[1:]
+        assert rows_of("t_p.csv")[1][1] == f"a {one}"
+    pd.read_csv("t.csv").to_parquet("t.parquet")
+    ok("evaluate", "t.parquet", "--labels", f"{one},b", *FAST)

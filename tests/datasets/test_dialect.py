@@ -52,6 +52,8 @@ def test_a_given_encoding_is_kept(tmp_path):
         ('text,tags\n"one; two","a;b"\n', ","),
         ("a\n1;2\n", ","),
         ("", ","),
+        ("a;1\u2028,b,c\n1,2,3\n", ","),  # no end of a line
+        ("a;1\x0b\x85,b\n1,2\n", ","),
     ],
 )
 def test_delimiters_are_found(text, delimiter):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -270,7 +270,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.asked, self.cut, self.status = files, [], False, 200
-        self.barrier = None
+        self.barrier, self.endless, self.sent = None, False, 0
 
     def url(self, path):
         return f"http://127.0.0.1:{self.server_port}/{path}"
@@ -287,8 +287,15 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(server.status if server.status != 200 else 404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        if not server.endless:
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        with suppress(OSError):  # until the client has enough
+            while server.endless:
+                self.wfile.write(body)
+                server.sent += len(body)
+        if server.sent:
+            return
         self.wfile.write(body[: len(body) // 2] if server.cut else body)
 
     def log_message(self, *_):
@@ -379,6 +386,17 @@ def test_cut_connection(server, no_cache, tmp_path):
     assert "LABELKIN_DATA" in message
     assert server.url("")[:-1] in message
     server.cut = False
+    assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
+
+
+def test_a_server_that_does_not_stop(server, no_cache, tmp_path, monkeypatch):
+    info = tiny(server)
+    server.endless = True
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "3000000")
+    message = refused(info, ValueError, "the server sent more than 3 MiB", tmp_path)
+    assert server.url("tiny.mat") in message
+    assert server.sent < 50_000_000
+    server.endless, server.sent = False, 0
     assert load_dataset(info, data_home=tmp_path).target.shape == (3, 2)
 
 

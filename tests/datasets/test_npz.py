@@ -81,6 +81,10 @@ def test_minimal_file(tmp_path):
         ({"label_names": np.array(["\ud800"])}, "'\\ud800' is not valid Unicode text"),
         ({"label_names": np.array([2**21]).view("U2")[:1]}, "invalid Unicode code points"),
         ({"split": np.array([0])}, "split is not a vector of 2"),
+        ({"split": np.array([0, 256])}, "split holds other values than 0"),
+        ({"split": np.array([-1, 1])}, "split holds other values than 0"),
+        ({"feature_n_values": np.array([2**32, 0])}, "that is no count of values"),
+        ({"feature_n_values": np.array([-1, 0])}, "that is no count of values"),
         ({"feature_n_values": np.array([0.5, 1])}, "feature_n_values is not a vector"),
     ],
 )

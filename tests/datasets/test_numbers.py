@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelkin.datasets import FormatError, read
+from labelkin.datasets import FormatError, read, read_table
 
 HEAD = (
     "@relation 'x: -C 1'\n@attribute y {0,1}\n@attribute a numeric\n@attribute b numeric\n@data\n"
@@ -72,6 +72,22 @@ def test_unclosed_quotes(name, tmp_path):
     path.write_text(table(UNCLOSED[name]))
     with pytest.raises(FormatError, match=r"t.csv, line 6: a quote opens here and is not closed"):
         read(path, labels="y1,y2", drop="t")
+
+
+@pytest.mark.parametrize("cell", ['"2"3', '""2', '"1.5"0', '"-"1', '"1,5"0', '"2"%'])
+def test_numbers_behind_quotes(cell, tmp_path):
+    """Arrow and Python's csv would join both: 23."""
+    path = tmp_path / "t.csv"
+    path.write_text(table(f"4,{cell},0,1"))
+    with pytest.raises(FormatError, match=r"line 6: the cell '.*' is neither a number nor a text"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("cell", ['"x" ', '"x"', ' "x"3', 'x"3', '"""x"""', '"a, ""b"""'])
+def test_other_quotes(cell, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(table(f"4,{cell},0,1"))
+    assert read_table(path).n_rows == 60
 
 
 def test_unclosed_quote_in_the_last_row(tmp_path):

@@ -45,8 +45,8 @@ def test_results(path):
     assert frame.error[0] == "E"
 
 
-def test_a_closed_store_is_one_file_beside_its_lock(path):
-    assert set(os.listdir(path.parent)) == {"results.db", "results.db-lock"}
+def test_a_closed_store_is_one_file(path):
+    assert os.listdir(path.parent) == ["results.db"]
 
 
 def test_what_else_is_told(path):
@@ -224,6 +224,45 @@ def test_a_link_and_its_target_have_one_lock(tmp_path):
     link.symlink_to(target)
     with Store(target, write=True), pytest.raises(ValueError, match="another run is writing"):
         Store(link, write=True)
+
+
+def test_a_hard_link_and_removed_files_do_not_defeat_the_lock(path):
+    other = path.with_name("other.db")
+    os.link(path, other)
+    with Store(path, write=True):
+        for file in path.parent.iterdir():
+            if file not in (path, other):
+                file.unlink()
+        Store(path).close()  # a reader that ends takes no lock with it
+        code = "import sys; from labelkin.experiments.run.store import Store\n"
+        code += "Store(sys.argv[1], write=True)"
+        for name in (path, other):
+            with pytest.raises(ValueError, match="another run is writing"):
+                Store(name, write=True)
+            command = [sys.executable, "-c", code, str(name)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert "another run is writing" in done.stderr
+    Store(other, write=True).close()
+
+
+def test_a_store_that_was_removed_meanwhile_is_made_anew(path, monkeypatch):
+    """Between opening and locking, the process that made the file removes it as unused."""
+    import labelkin.experiments.run.store as module
+
+    lock = module._try_lock
+    removed = []
+
+    def remove_once(handle):
+        if not removed:
+            removed.append(path.unlink())
+        return lock(handle)
+
+    monkeypatch.setattr(module, "_try_lock", remove_once)
+    with Store(path, write=True) as store:
+        begin(store)
+    with Store(path) as store:
+        assert not store.cells()
+        assert len(store.runs()) == 1
 
 
 def test_a_damaged_structure_is_refused_by_name(tmp_path):

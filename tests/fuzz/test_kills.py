@@ -6,14 +6,24 @@
 import multiprocessing
 import os
 import random
+import shutil
 import time
+from itertools import cycle
 
 import pytest
 
-from labelkin.datasets import read
+from labelkin.datasets import read, write
 from labelkin.experiments.run.store import Store
 from labelkin.persistence import load_model
-from support.kills import BATCH, write_models, write_results, write_tables
+from support.data import make_data
+from support.kills import (
+    BATCH,
+    can_intercept,
+    reproduce,
+    write_models,
+    write_results,
+    write_tables,
+)
 
 KILLS = int(os.environ.get("LABELKIN_SOAK_KILLS", "12"))
 SECONDS = 0.08  # within which a process is killed once it writes
@@ -26,8 +36,8 @@ def processes():
     except ValueError:
         pytest.skip("no fork server here")
     # Modules that take long to import: each process is a copy of the server.
-    slow = ["labelkin.persistence", "labelkin.neighbors", "labelkin.datasets"]
-    context.set_forkserver_preload([*slow, "labelkin.experiments.run.store"])
+    slow = ["labelkin.persistence", "labelkin.neighbors", "labelkin.datasets", "labelkin.cli._app"]
+    context.set_forkserver_preload([*slow, "labelkin.experiments.run.runner"])
     return context
 
 
@@ -77,3 +87,50 @@ def test_results(processes, tmp_path):
         assert after % BATCH == 0
         before = after
     assert before
+
+
+def stored(path):
+    """Return what a run stored, without its times."""
+    with Store(path) as store:
+        rows = store.rows()
+    return [
+        {k: v for k, v in row.items() if k not in ("fit_s", "predict_s", "run")} for row in rows
+    ]
+
+
+@pytest.mark.skipif(not can_intercept(), reason="SQLite is a part of Python here")
+def test_a_run_killed_at_any_write_is_resumed(processes, tmp_path):
+    """By the same command, which may be killed again; the result is that of one run."""
+    X, Y = make_data(40)
+    data = tmp_path / "d.npz"
+    write(data, X, Y)
+
+    def run(folder, *at):
+        process = processes.Process(target=reproduce, args=(folder, *at))
+        process.start()
+        process.join(300)
+        return process.exitcode
+
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    shutil.copy(data, whole)
+    assert run(whole) == 0
+    expected, n_writes = stored(whole / "r.db"), int((whole / "writes").read_text())
+    assert n_writes > 30
+    places = [(at, half) for at in range(1, n_writes + 1) for half in (False, True)]
+    rng = random.Random(0)
+    rng.shuffle(places)
+    kills, first = 0, cycle(places)
+    while kills < KILLS:
+        folder = tmp_path / str(kills)
+        folder.mkdir()
+        shutil.copy(data, folder)
+        # The first kills are at all writes in turn, those of what is resumed at any one.
+        place = next(first)
+        while (code := run(folder, *place)) == -9:
+            kills += 1
+            place = (rng.randint(1, 2 * n_writes), rng.random() < 0.5)
+        assert code == 0
+        assert run(folder) == 0
+        assert stored(folder / "r.db") == expected
+        shutil.rmtree(folder)

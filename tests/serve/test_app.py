@@ -103,6 +103,14 @@ def test_rows_of_csv(client, service):
     assert service.explained == [0]
 
 
+@pytest.mark.parametrize("explain", ["1_0", "１", "+1", " 1", "1.0", "9" * 5000, "-1", "x"])
+def test_rows_to_explain_that_are_no_numbers(client, explain):
+    csv = {"content-type": "text/csv"}
+    answer = client.post("/predict", params={"explain": explain}, content=b"text\na\n", headers=csv)
+    assert answer.status_code == 422
+    assert "explain is a list of row numbers" in answer.json()["error"]
+
+
 def test_documents(client):
     schema = client.get("/schema").json()
     assert schema["labels"] == ["a", "b"]

@@ -120,7 +120,8 @@ def test_the_median_is_the_training_rows():
 
 
 def test_words_categories_and_numbers_side_by_side():
-    schema = Schema({"t": "text", "c": "category", "x": "number"}, scale="standard")
+    kinds = {"t": "text", "c": "category", "x": "number"}
+    schema = Schema(kinds, scale="standard", embedding="none")
     frame = pd.DataFrame(
         {"t": ["red car", "blue car", None], "c": ["p", None, "q"], "x": [0.0, 2.0, 1.0]}
     )
@@ -143,7 +144,7 @@ def test_a_model_that_encodes_its_input_itself_gets_a_frame():
 
 
 def test_two_text_columns_may_share_words():
-    schema = Schema({"s": "text", "t": "text"})
+    schema = Schema({"s": "text", "t": "text"}, embedding="none")
     frame = pd.DataFrame({"s": ["one two", "two"], "t": ["two", "three"]})
     pipeline = make_pipeline(schema, MLkNNClassifier(n_neighbors=1))
     pipeline.fit(frame, np.eye(2, dtype=int))

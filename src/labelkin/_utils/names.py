@@ -1,19 +1,30 @@
 """Names and texts in messages: mistyped ones, long ones, and counts."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 
-# Control characters but tab and line feed, and those that change the direction of text.
-_HIDDEN = {*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)} - {9, 10}
-_ESCAPES = {code: f"\\u{code:04x}" for code in _HIDDEN}  # as in JSON, which stays valid
+# Characters that a terminal obeys instead of showing them: control characters, line separators,
+# those that change the direction of writing or have no width, halves of a pair. Not the two joiners
+# (U+200C, U+200D), which Persian, Hindi and emoji need.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 
 
-def printable(text: str) -> str:
-    r"""Return a text with control characters as escapes: a terminal would obey them.
+def printable(text: str, keep: str = "") -> str:
+    r"""Return a text with what would act on a terminal as escapes, those of JSON.
 
-    >>> print(printable("\x1b[31mred"))
-    \u001b[31mred
+    Names from files are printed in this way, also their ends of lines, which would begin a line of
+    their own; characters in `keep` are left.
+
+    >>> print(printable("\x1b[31mred\n"))
+    \u001b[31mred\n
     """
-    return text.translate(_ESCAPES)
+    return _UNPRINTABLE.sub(
+        lambda found: found[0] if found[0] in keep else json.dumps(found[0])[1:-1], text
+    )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -49,4 +60,4 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     'a, b and 1 more'
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(printable, names[:most])) + more

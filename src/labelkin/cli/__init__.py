@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from labelkin._utils.files import remove_unfinished
+from labelkin._utils.names import printable
 
 # Seconds from the signal until the process is ended: in compiled code, and in Python's own,
 # where the command may still be stopping its worker processes.
@@ -59,7 +60,7 @@ def _run(argv: list[str], interrupted: list[int]) -> int:
         if not interrupted:
             raise
         line = "interrupted"
-    print(line, file=sys.stderr)
+    print(printable(line), file=sys.stderr)
     return 130
 
 

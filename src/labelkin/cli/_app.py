@@ -20,6 +20,7 @@ import typer
 
 import labelkin
 from labelkin._utils.errors import rename_arguments
+from labelkin._utils.names import printable
 from labelkin.cli import (
     datasets,
     demo,
@@ -166,7 +167,9 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
     # Typer may carry its own copy of click, so a usage error is recognised by its attributes.
     if hasattr(error, "exit_code"):
         if hasattr(error, "show"):
-            error.show()
+            usage: Any = error
+            usage.message = printable(str(usage.message))
+            usage.show()
         return int(error.exit_code)
     name = type(error).__name__
     return _print_error(f"failed: {name}: {error} (LABELKIN_TRACEBACK=1 shows where)", 1)
@@ -180,7 +183,7 @@ def warnings_as_notes(quiet: bool) -> Iterator[None]:
     def show(message: Any, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
         if text not in seen and not quiet:
-            print(f"note: {text}", file=sys.stderr)
+            print(f"note: {printable(text)}", file=sys.stderr)
         seen.add(text)
 
     with warnings.catch_warnings():
@@ -192,9 +195,7 @@ def warnings_as_notes(quiet: bool) -> Iterator[None]:
 
 
 def _print_error(text: str, code: int) -> int:
-    # A path that cannot be encoded is shown with escapes.
-    shown = " ".join(text.split()).encode("utf-8", "backslashreplace").decode("utf-8")
-    print(f"error: {shown}", file=sys.stderr)
+    print(f"error: {printable(' '.join(text.split()))}", file=sys.stderr)
     return code
 
 

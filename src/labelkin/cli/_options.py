@@ -70,6 +70,7 @@ Overwrite = Annotated[
 
 
 Missing = StrEnum("Missing", ["impute", "refuse"])
+Embedding = StrEnum("Embedding", ["auto", "none"])
 Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
@@ -156,6 +157,13 @@ class TableOptions:
     max_words: Annotated[
         int, column_option(min=1, help="Maximum number of words kept per --text column.")
     ] = 5000
+    embedding: Annotated[
+        Embedding,
+        column_option(
+            help="Whether texts have embeddings, which know words of like meaning: auto, where "
+            "labelkin[text] is installed."
+        ),
+    ] = Embedding.auto
     trend: Annotated[
         bool,
         column_option("--trend", help="Use the year of dates, and not only month, day and hour."),

@@ -7,7 +7,7 @@ import typer
 
 from labelkin.cli._data import check_data_file
 from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite
-from labelkin.cli._output import check_output, print_json, print_table
+from labelkin.cli._output import check_output, echo, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -56,10 +56,8 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         cells.append([name, "yes" if path else "-", *numbers, share, info.domain])
     print_table(cells, right=range(2, 6))
     present = sum(path is not None for _, path in rows)
-    typer.echo(
-        f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper"
-    )
-    typer.echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
+    echo(f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper")
+    echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
 
 
 @app.command()
@@ -91,7 +89,7 @@ def describe(
     if as_json:
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
-    typer.echo(bunch.name)
+    echo(bunch.name)
     print_table(statistics.rows())
 
 
@@ -110,18 +108,12 @@ def convert(
     from labelkin.datasets import write
 
     check_output(out, overwrite, inputs=[Path(source)])
-    bunch = _load(source, labels, subset, data)
-    write(
-        out,
-        bunch.data,
-        bunch.target,
-        feature_names=bunch.feature_names,
-        label_names=bunch.label_names,
-        feature_n_values=bunch.feature_n_values,
-        split=bunch.split,
-    )
+    with progress_bar("converting", hidden=False):
+        bunch = _load(source, labels, subset, data)
+        names = ("feature_names", "label_names", "feature_n_values", "split")
+        write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
-    typer.echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
+    echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
 
 
 @app.command()
@@ -147,10 +139,10 @@ def fetch(
     for name in wanted:
         path = find_dataset(name, data)
         if path is not None:
-            typer.echo(f"{name}: {path} (already there)")
+            echo(f"{name}: {path} (already there)")
         else:
             load_dataset(name, data_home=data, subset="all")
-            typer.echo(f"{name}: {find_dataset(name, data)}")
+            echo(f"{name}: {find_dataset(name, data)}")
 
 
 def _load(

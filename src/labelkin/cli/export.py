@@ -10,7 +10,7 @@ from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._output import check_output, file_size, print_json
+from labelkin.cli._output import check_output, echo, file_size, print_json, progress_bar
 
 EXAMPLES = """Examples:
 
@@ -37,8 +37,8 @@ def command(
     """Write a model as ONNX, which runs without labelkin; needs the onnx extra.
 
     The preparation of the columns (missing numbers, scaling, categories, dates, texts) is
-    included. A model of numbers has one input, X; a model with other columns has one input per
-    column.
+    included, but no embeddings of texts: fit with --embedding none. A model of numbers has one
+    input, X; a model with other columns has one input per column.
     """
     if out.suffix.lower() != ".onnx":
         raise ValueError(f"{out}: models are exported as ONNX; end the name in .onnx.")
@@ -48,14 +48,15 @@ def command(
     from labelkin._utils.files import open_for_writing
     from labelkin.onnx import to_onnx
 
-    saved = load_saved_model(model, expected_sha256)
-    exported = to_onnx(
-        saved.classifier.pipeline_,
-        dtype="float32" if float32 else "float64",
-        names=saved.labels.names,
-        features=saved.classifier.schema_.names,
-    )
-    raw = exported.SerializeToString()
+    with progress_bar("exporting", hidden=quiet or as_json):
+        saved = load_saved_model(model, expected_sha256)
+        exported = to_onnx(
+            saved.classifier.pipeline_,
+            dtype="float32" if float32 else "float64",
+            names=saved.labels.names,
+            features=saved.classifier.schema_.names,
+        )
+        raw = exported.SerializeToString()
     with open_for_writing(out) as file:
         file.write(raw)
 
@@ -68,6 +69,6 @@ def command(
         print_json(facts | {"labels": json.loads(metadata["label_names"])})
     elif not quiet:
         feed = ", ".join(f"{name!r}: …" for name in inputs[:6]) + ", …" * (len(inputs) > 6)
-        typer.echo(f"written: {out} ({file_size(len(raw))})")
-        typer.echo(f"inputs:  {join_names(inputs, 6)}\noutputs: {join_names(outputs, 6)}")
-        typer.echo(f"next:    onnxruntime.InferenceSession({str(out)!r}).run(None, {{{feed}}})")
+        echo(f"written: {out} ({file_size(len(raw))})")
+        echo(f"inputs:  {join_names(inputs, 6)}", f"outputs: {join_names(outputs, 6)}")
+        echo(f"next:    onnxruntime.InferenceSession({str(out)!r}).run(None, {{{feed}}})")

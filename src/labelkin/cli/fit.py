@@ -4,17 +4,16 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._methods import Candidate, find_candidates, parse_decision
+from labelkin.cli._methods import FASTER, Candidate, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
+    echo,
     file_size,
-    member_progress,
     print_json,
+    progress_bar,
     shell_line,
 )
 
@@ -71,9 +70,9 @@ def command(
     # Fit the preparation of the columns and the classifier.
     model = chosen.make_model(training)
     started = time.perf_counter()
-    with member_progress(
-        model.estimator, f"fitting {chosen.method.title}", hidden=quiet or as_json
-    ):
+    faster = "" if chosen.method.name == FASTER else f"--model {FASTER}"
+    title, hidden = f"fitting {chosen.method.title}", quiet or as_json
+    with progress_bar(title, 1, hidden=hidden, faster=faster):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
@@ -89,13 +88,10 @@ def command(
     }
     if deciding.decide or deciding.threshold:
         facts["decide"] = deciding.decide or deciding.threshold
-    details = {
-        **facts,
-        "data": str(data),
-        "rows": len(training.y),
-        "decisions": learn_thresholds(model.estimator_, training.y),
-    }
-    digest = save_model(model, out, details=details)
+    details = {**facts, "data": str(data), "rows": len(training.y)}
+    with progress_bar("saving", hidden=hidden):
+        details["decisions"] = learn_thresholds(model.estimator_, training.y)
+        digest = save_model(model, out, details=details)
 
     # Report what was done.
     size = out.stat().st_size if out.is_file() else 0
@@ -104,8 +100,8 @@ def command(
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
-        typer.echo(f"written: {out} ({chosen.method.title}, {cost})")
-        typer.echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
+        echo(f"written: {out} ({chosen.method.title}, {cost})")
+        echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
 
 
 def _choose(
@@ -122,7 +118,7 @@ def _choose(
     )
     if not notes.quiet:
         found.print(per_label=False)
-        typer.echo(f"best:    {found.best}, {found.reason}")
+        echo(f"best:    {found.best}, {found.reason}")
     notes.pending += found.remarks
     notes.flush()
     return next(one for one in candidates if one.method.name == found.best)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin._utils.names import plural
+from labelkin.cli._output import echo, plural
 
 
 def command(
@@ -45,5 +45,5 @@ def command(
             line += f", {counts['equal']:,} already there"
         if counts["different"]:
             line += f", {counts['different']:,} there with other figures, which are kept"
-        typer.echo(line)
-    typer.echo(f"store: {target}")
+        echo(line)
+    echo(f"store: {target}")

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._methods import check_device, parse_decision
-from labelkin.cli._output import Notes, check_output, print_json, progress_bar, split_names
+from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
 
 if TYPE_CHECKING:
     from labelkin.cli._data import SavedModel
@@ -89,6 +87,14 @@ def command(
             "default the start of the first text. May be repeated.",
         ),
     ] = None,
+    formulas: Annotated[
+        bool,
+        options.output_option(
+            "--formulas/--no-formulas",
+            help="Leave texts of a CSV file that begin like a formula (=, +, -, @) as they are, or "
+            "write a single quote before them, for files of others that a spreadsheet opens.",
+        ),
+    ] = True,
     expected_sha256: options.Sha256 = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -132,8 +138,9 @@ def command(
         per_label = saved.labels.column is None and not top
     form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
     total = 0
-    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=quiet) as update:
-        writer = PredictionWriter(stream, format)
+    hidden = quiet or (to_stdout and sys.stdout.isatty())  # where the rows show how far it is
+    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
+        writer = PredictionWriter(stream, format, formulas=formulas)
         for block in gen_batches(n, _BLOCK):
             labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
             writer.write(form.frame(labels, scores, block.start))
@@ -145,16 +152,16 @@ def command(
         facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
         print_json({**facts, "labels_per_row": round(total / n, 4)})
     elif not (quiet or to_stdout):
-        typer.echo(f"written: {out} ({n:,} rows, {total / n:.2g} labels per row)")
+        echo(f"written: {out} ({n:,} rows, {total / n:.2g} labels per row)")
 
 
 @contextmanager
 def _opened(out: Path, format: str) -> Iterator[Any]:
     """Open the output: a file, which appears when all of it is written, or stdout."""
     if str(out) == "-":
-        # Data for another program are written as they are.
+        # A table for another program is written as it is; the escapes are those of JSON.
         piped = getattr(sys.stdout, "rich_proxied_file", sys.stdout)
-        yield sys.stdout if sys.stdout.isatty() else piped
+        yield sys.stdout if format == "jsonl" or sys.stdout.isatty() else piped
         return
     with open_for_writing(out) as file:
         if format == "parquet":

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from labelkin.cli._output import echo, progress_bar
+
 
 def command(
     results: Annotated[
@@ -33,8 +35,9 @@ def command(
             f"--reference {reference}: no such method in {results}; its methods: "
             f"{', '.join(names)}."
         )
-    page = write_report(recorded, out, reference=reference, source=str(results))
+    with progress_bar("drawing and testing", hidden=False):
+        page = write_report(recorded, out, reference=reference, source=str(results))
     failed = sum(status != "ok" for status in recorded.results.get("status", ()))
     cells = f"{len(recorded.results):,} cells"
-    typer.echo(cells + (f", {failed:,} of them failed" if failed else ""))
-    typer.echo(f"page:    {page}\ntables:  {out / 'tables'}\nfigures: {out / 'figures'}")
+    echo(cells + (f", {failed:,} of them failed" if failed else ""))
+    echo(f"page:    {page}", f"tables:  {out / 'tables'}", f"figures: {out / 'figures'}")

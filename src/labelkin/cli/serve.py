@@ -9,6 +9,7 @@ import typer
 from labelkin.cli import _options as options
 from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
 from labelkin.cli._methods import Decision, parse_decision
+from labelkin.cli._output import echo
 
 if TYPE_CHECKING:
     from socket import socket
@@ -103,7 +104,7 @@ def command(
         if not quiet:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{listener.getsockname()[1]}"
-            typer.echo(f"serving {model} on {address} (Ctrl-C stops)")
+            echo(f"serving {model} on {address} (Ctrl-C stops)")
         try:
             uvicorn.Server(config).run(sockets=[listener])
         except KeyboardInterrupt:

@@ -158,7 +158,7 @@ def print_figures(
     """
     Text = import_optional("rich.text", "cli").Text
     Table = import_optional("rich.table", "cli").Table
-    rows = [["", *(Text(name, "bold" if name == best else "") for name in runs)]]
+    rows = [["", *(Text(printable(name), "bold" if name == best else "") for name in runs)]]
     for key in metrics:
         metric = METRICS[key]
         found = [summarise(figures[key]) for figures in runs.values()]
@@ -173,7 +173,7 @@ def print_figures(
         if all(f"{key}_s" in figures for figures in runs.values()):
             seconds = [np.mean(figures[f"{key}_s"]) for figures in runs.values()]
             rows.append([Text(f"{key} time", "dim"), *(Text(f"{s:.2f} s", "dim") for s in seconds)])
-    console.print(f"{heading}, in %", markup=False, soft_wrap=True)
+    console.print(f"{printable(heading)}, in %", markup=False, soft_wrap=True)
     titles, *columns = zip(*rows, strict=True)
     while columns:
         width = max(map(len, titles))

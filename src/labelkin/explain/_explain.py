@@ -297,6 +297,10 @@ def _names_out(step: Any, names: Any) -> Any:
         for _, one in step.steps:
             names = names if one in (None, "passthrough") else _names_out(one, names)
         return names
+    if hasattr(step, "explained_name"):  # an embedding
+        return [step.explained_name(names)] * step.n_columns_
+    if hasattr(step, "parts"):  # words beside an embedding
+        return [name for part in step.parts for name in _names_out(part, None)]
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
         step = copy(step).set_params(feature_name_combiner=_column_name)
     if hasattr(step, "day_first"):  # an encoder of dates

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.names import abbreviate
+from labelkin._utils.names import abbreviate, printable
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, new_figure, plain_text
 from labelkin.base import Array
@@ -285,7 +285,7 @@ class Explanation:
                 lines.append(f"  {one['label'].ljust(width)}  {listed}".rstrip())
         if found["nearest"]:
             lines += ["most alike:", *(f"  {row}" for row in found["nearest"])]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         try:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import LabelDecision
 from labelkin.decisions._label_decision import check_decision
@@ -26,7 +26,7 @@ from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
 
-class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
+class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """An ensemble of kernels, constraint projections, trees and a linear model, without tuning.
 
     It is the method to try first: no parameter needs to be chosen, the probabilities are
@@ -80,6 +80,10 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     n_trees : int, default=None
         Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
         together. None are grown if their leaves would take more than a third of a gigabyte.
+    n_embedding : int, default=0
+        How many of the last columns of X are embeddings of texts, whose words are the columns
+        before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
+        beside the topics of words, and by logistic regression. `TableClassifier` sets it.
     effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": the members take at most about 70 seconds of one
         processor; "low": a tenth of that, "high": ten times. On small data every value gives all
@@ -194,6 +198,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
+        "n_embedding": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
         "oob_metric": [StrOptions(set(METRICS))],
@@ -207,6 +212,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         n_projections: int = 4,
         n_trees: int | None = None,
         *,
+        n_embedding: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
         oob_metric: str = "average_precision",
@@ -216,6 +222,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     ) -> None:
         self.n_projections = n_projections
         self.n_trees = n_trees
+        self.n_embedding = n_embedding
         self.effort = effort
         self.decision = decision
         self.oob_metric = oob_metric
@@ -224,6 +231,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     @blas_threads(None)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -251,7 +259,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
         # Views: the same rows on several scales, learned without labels
-        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng))
+        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng), self.n_embedding)
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
@@ -272,7 +280,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        scores = self._fit_members(members, viewed, labels, fold_of, limits, rng)
+        costs, rest = planner.costs(members)
+        progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
+        scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
 
         # Calibrate, weigh, calibrate
         labels, self.oob_indices_ = labels.take(scored).dense(), counted[scored]
@@ -281,6 +291,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
             self.combination_, proba, member_proba = fit_combination(
                 scores, labels, fold_of[scored], log_odds, limits, n_jobs
             )
+        progress.finish()
         self.oob_proba_ = self._as_proba(proba).astype(np.float32)
         self._keep_members(members)
 
@@ -298,6 +309,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
+        if self.n_embedding >= k:
+            raise ValueError(
+                f"n_embedding must be less than the number of columns of X, {k}, got "
+                f"{self.n_embedding}: embeddings are the last columns, after words."
+            )
         is_large = limits.is_large(n, labels.shape[1])
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
@@ -321,11 +337,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         fold_of: Array,
         limits: Limits,
         rng: np.random.RandomState,
+        progress: FitProgress,
     ) -> list[Array]:
         """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
-        progress = FitProgress(self, "learners", len(learners), self.verbose)
         n_threads, scored = effective_n_threads(self.n_jobs), np.flatnonzero(fold_of >= 0)
         scores: list[Any] = [None] * len(learners)
 
@@ -333,7 +349,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
             learner, view = learners[number]
             found = learner.fit_scores(rows[view], labels, seeds[number], fold_of)
             scores[number] = found if len(found) == len(scored) else found[scored]
-            progress.step()
+            progress.step(number)
 
         # Learners that use all threads by themselves come one after the other, with all threads of
         # BLAS; the others together, as many as fit into memory.

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.kin._plan import Limits
-from labelkin.rows import Place, Rows, scale_columns, to_numpy, unit_rows
+from labelkin.rows import Place, Rows, as_dense, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
 
@@ -22,6 +22,31 @@ class Raw:
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
         return X
+
+
+class WithoutLast:
+    """A view of the first columns alone; the last ones are embeddings."""
+
+    def __init__(self, view: View, n_first: int, n_last: int) -> None:
+        self.view, self.n_first, self.n_last = view, n_first, n_last
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Return the view of rows."""
+        return self.view(X[:, : self.n_first])
+
+
+class WithEmbedding:
+    """A view of texts beside their embeddings, the last columns."""
+
+    def __init__(self, view: WithoutLast) -> None:
+        self.view = view
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Return the view of rows."""
+        texts, embedding = self.view(X), X[:, self.view.n_first :]
+        if sparse.issparse(texts):
+            return sparse.hstack([texts, embedding], format="csr")
+        return np.hstack([texts, as_dense(embedding)])
 
 
 class Standard:
@@ -88,23 +113,34 @@ class Topics:
         return unit_rows(topics)
 
 
-def learn_views(rows: Rows, limits: Limits, seed: int) -> dict[str, View]:
+def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> dict[str, View]:
     """Learn the views that suit the rows, as `as_float_rows` returns them.
+
+    Embeddings of texts, the last columns, are beside the topics of words and in ``"linear"``, and
+    no part of other views. Beside a table they are columns as others.
 
     Texts, see `is_text`, have ``"raw"`` words, ``"root"``, the roots of their weights by rarity,
     ``"linear"``, words weighted by their rarity unless they are weighted already, and ``"topics"``,
     which need the rows in memory. Tables have ``"raw"`` and ``"linear"``, features divided by their
     standard deviations, and ``"ranks"`` unless rows are sparse.
     """
+    if n_embedding:
+        sizes = rows.shape[1] - n_embedding, n_embedding
+        words = rows.apply(WithoutLast(Raw(), *sizes))
+        if is_text(words, limits):
+            found = learn_views(words, limits, seed)
+            cut = {name: WithoutLast(view, *sizes) for name, view in found.items()}
+            beside = [name for name in ("linear", "topics") if name in cut]
+            return {**cut, **{name: WithEmbedding(cut[name]) for name in beside}}
     views: dict[str, View] = {"raw": Raw()}
     if is_text(rows, limits):
         views["root"] = Words(rows, 0.5)
         views["linear"] = Raw() if is_weighted(rows) else Words(rows, 1.0)
         size = min(limits.topics, min(rows.shape) // 5)
         if size > 1 and not rows.lazy:
-            words = views["linear"]
-            directions = _leading_directions(words(rows.gather()), size, seed, rows.place)
-            views["topics"] = Topics(words, directions)
+            weighted = views["linear"]
+            directions = _leading_directions(weighted(rows.gather()), size, seed, rows.place)
+            views["topics"] = Topics(weighted, directions)
     else:
         views["linear"] = Standard(rows)
         if not rows.is_sparse():

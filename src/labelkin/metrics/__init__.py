@@ -21,6 +21,8 @@ Four conventions hold throughout:
   compared and ranked by its known labels only, as if it had no others, and a row without a known
   label is left out of means over rows. Means over labels take each label's known rows and leave
   out labels without any. Hamming loss, log loss and "micro" figures are over all known entries.
+  Metrics by row are better where fewer labels of a row are known, as there is less to rank: they
+  compare methods on the same data, not data with different shares of known labels.
 
 Arrays of torch and CuPy are brought to the host when scikit-learn's ``array_api_dispatch`` is on.
 

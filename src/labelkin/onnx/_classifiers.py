@@ -25,7 +25,15 @@ from labelkin.kin._learners import (
     ProjectionLearner,
     TreesLearner,
 )
-from labelkin.kin._views import Ranks, Raw, Standard, Topics, Words
+from labelkin.kin._views import (
+    Ranks,
+    Raw,
+    Standard,
+    Topics,
+    WithEmbedding,
+    WithoutLast,
+    Words,
+)
 from labelkin.linear import MultiLabelLogisticRegression
 from labelkin.linear._learner import LogisticLearner
 from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
@@ -177,6 +185,11 @@ def _view_rows(view: Any, rows: Tensor) -> Tensor:
         return (words @ rows.graph.matrix(view.directions.T)).unit_rows()
     if isinstance(view, Ranks):
         return _ranks(view, rows)
+    if isinstance(view, WithoutLast):
+        return _view_rows(view.view, rows.columns(np.arange(view.n_first)))
+    if isinstance(view, WithEmbedding):
+        last = view.view.n_first + np.arange(view.view.n_last)
+        return hstack([_view_rows(view.view, rows), rows.columns(last)])
     raise ValueError(f"The view {type(view).__name__} cannot be exported to ONNX.")
 
 

@@ -30,6 +30,7 @@ from labelkin.projection._base import LinearProjection
 from labelkin.tabular import RobustLogScaler, TableClassifier
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
+from labelkin.tabular._text import TextEmbedding, TextFeatures
 
 
 class Prediction(NamedTuple):
@@ -89,6 +90,15 @@ def final_step(model: Any) -> Any:
 @convert.register(StringConverter)
 def _passthrough(step: Any, rows: Any) -> Any:
     return rows  # strings are empty where missing, as `StringConverter` makes them
+
+
+@convert.register(TextEmbedding)
+@convert.register(TextFeatures)
+def _embedding(step: Any, rows: Any) -> Any:
+    raise ValueError(
+        "Embeddings of texts cannot be exported to ONNX; fit the model with embedding='none' "
+        "(--embedding none)."
+    )
 
 
 @convert.register

@@ -183,6 +183,7 @@ _SCHEMA = {
     "missing": {"impute", "refuse"},
     "scale": {"auto", "none", "robust", "standard", "minmax"},
     "max_words": int,
+    "embedding": {"auto", "none"},
     "gaps": bool,
     "ignored": [str],
     "decimal": {".", ","},
@@ -277,6 +278,8 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "kin.Standard": ("labelkin.kin._views.Standard", _none),
     "kin.Topics": ("labelkin.kin._views.Topics", _none),
     "kin.TreesLearner": ("labelkin.kin._learners.TreesLearner", _none),
+    "kin.WithEmbedding": ("labelkin.kin._views.WithEmbedding", _none),
+    "kin.WithoutLast": ("labelkin.kin._views.WithoutLast", _none),
     "kin.Words": ("labelkin.kin._views.Words", _none),
     "many.Forest": ("labelkin.many._sources.Forest", _none),
     "many.LabelTree": ("labelkin.many._tree.LabelTree", _none),
@@ -292,6 +295,8 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _none),
     "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),
     "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
+    "tabular.TextEmbedding": ("labelkin.tabular._text.TextEmbedding", _none),
+    "tabular.TextFeatures": ("labelkin.tabular._text.TextFeatures", _none),
     "tree.C45Tree": ("labelkin.tree._classifier.C45Tree", _check_c45),
 } | {
     "sklearn." + path.rpartition(".")[2]: ("sklearn." + path, check)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from labelkin.serve._guard import Guard
 from labelkin.serve._service import BadRows, Limits, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
+_NUMBER = re.compile("[0-9]{1,9}")
 _SHEETS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "application/vnd.oasis.opendocument.spreadsheet",
@@ -79,7 +81,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                 body = await _read_body(request, limits)
                 if kind != "application/json":
                     listed = request.query_params.get("explain", "").split(",")
-                    if not all(part.isdecimal() for part in filter(None, listed)):
+                    if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
                         raise BadRows("explain is a list of row numbers, separated by commas.")
                     explain: list[int] | bool = [int(part) for part in listed if part]
                     rows = await computing.run(partial(service.read_csv, body), explain)

@@ -7,6 +7,7 @@ from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import StringConverter
 from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema, table_of_records
+from labelkin.tabular._text import TextEmbedding, TextFeatures
 from labelkin.tabular._training import TrainingData, find_training_data, split_labels
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "Schema",
     "StringConverter",
     "TableClassifier",
+    "TextEmbedding",
+    "TextFeatures",
     "TrainingData",
     "find_training_data",
     "predict_frame",

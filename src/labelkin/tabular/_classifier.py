@@ -42,8 +42,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
     ``labelkin fit`` does: missing numbers become the median of their column, categories one
-    indicator per value, texts TF-IDF weights, dates month, weekday and hour. Identifiers and
-    empty columns are left out. All of it is learned in ``fit``, from the training rows only.
+    indicator per value, texts TF-IDF weights and embeddings, dates month, weekday and hour.
+    Identifiers and empty columns are left out. All of it is learned in ``fit``, from the training
+    rows only.
 
     Parameters
     ----------
@@ -79,6 +80,9 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=5000
         Maximum number of words kept per column of text.
+    embedding : {"auto", "none"}, default="auto"
+        Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
+        installed. They know words of like meaning, which helps most with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -149,6 +153,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "embedding": [StrOptions({"auto", "none"})],
         "trend": ["boolean"],
         "device": [None, str],
     }
@@ -169,6 +174,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         missing: str = "impute",
         scale: str = "auto",
         max_words: int = 5000,
+        embedding: str = "auto",
         trend: bool = False,
         device: str | None = None,
     ) -> None:
@@ -183,6 +189,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.scale = scale
         self.max_words = max_words
+        self.embedding = embedding
         self.trend = trend
         self.device = device
 
@@ -211,7 +218,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         table, target, rows = self._prepare(X, y, labels)
-        pipeline = make_pipeline(self.schema_, self._make_estimator())
+        pipeline = make_pipeline(self.schema_, clone(self._base()))
         if sample_weight is not None and rows is not None:
             sample_weight = _safe_indexing(sample_weight, rows)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -224,7 +231,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 raise
             text = "a column of text holds no words to learn from; leave it out."
             raise ArgumentError(text, "text") from error
-        vars(self.estimator_).pop("_callback", None)
         self.fingerprint_ = fingerprint(table, self.columns_)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
@@ -235,9 +241,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
         Also returned are the rows that are used; None: all.
         """
-        options: Any = {
-            key: getattr(self, key) for key in ("missing", "scale", "max_words", "trend")
-        }
+        prepared = ("missing", "scale", "max_words", "embedding", "trend")
+        options: Any = {key: getattr(self, key) for key in prepared}
         names = ("separator", "ignore_case", "no_label", "missing_labels")
         tags: Any = {key: getattr(self, key) for key in names}
         table = RawTable.of(X)
@@ -289,13 +294,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         from labelkin.kin import KinEnsembleClassifier  # only where it is used
 
         return KinEnsembleClassifier(random_state=0)
-
-    def _make_estimator(self) -> Any:
-        """Return a copy of the classifier; the function that shows progress is copied with it."""
-        made = clone(self._base())
-        if callback := vars(self.estimator or made).get("_callback"):
-            made._callback = callback
-        return made
 
     @classmethod
     def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":

@@ -1,5 +1,6 @@
 """Predictions as a DataFrame: one row per sample, one column per label."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,9 @@ from labelkin.metrics._estimators import estimator_labels, estimator_scores
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What a spreadsheet takes for the beginning of a formula, unless it is a number.
+_FORMULA = re.compile(r"(?![-+][\d.,]+(?:[eE][-+]?\d+)?\Z)[=+\-@\t\r＝＋－＠]")
 
 
 def predict_frame(
@@ -71,3 +75,12 @@ def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:
     """Return the probability that the decision on each row's least certain label is right."""
     least = np.where(labels, scores, 1 - scores).min(axis=1)
     return [round(float(p), 4) for p in least]
+
+
+def escape_formulas(table: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a table with a single quote before every text that a spreadsheet would compute."""
+
+    def escaped(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+    return table.map(escaped).rename(columns=escaped)

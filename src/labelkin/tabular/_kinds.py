@@ -15,6 +15,7 @@ from labelkin.tabular._dates import find_day_first
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
 Missing = Literal["impute", "refuse"]
+Embedding = Literal["auto", "none"]
 
 # A column with more different values than this, most of them rare, is more likely text or an
 # identifier than a category; so is one whose values are longer than a few words.

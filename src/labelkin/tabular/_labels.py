@@ -114,7 +114,8 @@ class LabelColumns:
         if table.names is None or table.target is not None:
             text = "label_column= is for tables with named columns"
             raise FormatError(table.source, text, None, "label_column")
-        find_columns([column], table.names, table.source)
+        [at] = find_columns([column], table.names, table.source)
+        column = table.names[at]
         guessed = None
         if separator is None:
             is_list = table.kind(column) == "list"

@@ -1,9 +1,9 @@
 """The pipeline from a table's columns to predictions.
 
 Numbers are imputed by the median, categories become one indicator per value, dates numbers of
-month, weekday and hour, texts TF-IDF weights. All of it is one scikit-learn pipeline, so
-that a fitted model takes rows as they are in the file, and nothing is learned from the rows a
-model is tested on.
+month, weekday and hour, texts TF-IDF weights and embeddings. All of it is one scikit-learn
+pipeline, so that a fitted model takes rows as they are in the file, and nothing is learned from the
+rows a model is tested on.
 
 The classifier may compute on a device, such as a GPU; the steps before it (words, categories) are
 NumPy's. A fitted classifier is moved back, so that any machine can load it.
@@ -26,6 +26,7 @@ from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema
+from labelkin.tabular._text import STATIC_COLUMNS, TextEmbedding, can_embed
 
 
 class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -59,16 +60,25 @@ def _is_missing(cell: Any) -> bool:
 
 
 def make_pipeline(schema: Schema, classifier: Any) -> Any:
-    """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier."""
+    """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier.
+
+    Embeddings of texts are the last columns; a classifier that uses them in its own way is told
+    how many.
+    """
     from sklearn.pipeline import Pipeline
 
     if schema.columns is not None:
-        return Pipeline([("features", _column_transformer(schema)), ("classifier", classifier)])
+        texts = schema.of_kind("text") if schema.embedding == "auto" and can_embed() else []
+        for name in classifier.get_params() if texts else ():
+            if name.split("__")[-1] == "n_embedding":
+                classifier.set_params(**{name: STATIC_COLUMNS * len(texts)})
+        features = _column_transformer(schema, texts)
+        return Pipeline([("features", features), ("classifier", classifier)])
     steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
     return Pipeline([*steps, ("classifier", classifier)])
 
 
-def _column_transformer(schema: Schema) -> Any:
+def _column_transformer(schema: Schema, embedded: list[str]) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import Pipeline
@@ -96,6 +106,9 @@ def _column_transformer(schema: Schema) -> Any:
         parts.append(
             (f"text {name}", Pipeline([("strings", StringConverter()), ("tfidf", words)]), name)
         )
+    for name in embedded:
+        steps = [("strings", StringConverter()), ("embedding", TextEmbedding())]
+        parts.append((f"meaning {name}", Pipeline(steps), [name]))
     transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
     if getattr(transformer, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.

@@ -1,5 +1,6 @@
 """Predictions of a table's rows as a person uses them: which row is which, its labels, how sure."""
 
+import csv
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ import numpy as np
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.tabular._frames import row_confidence
+from labelkin.tabular._frames import escape_formulas, row_confidence
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
 
@@ -109,8 +110,8 @@ class PredictionForm:
 class PredictionWriter:
     """Writes predictions part by part: ``csv`` and ``jsonl`` as text, ``parquet`` as bytes."""
 
-    def __init__(self, stream: Any, format: str) -> None:
-        self.format, self._stream = format, stream
+    def __init__(self, stream: Any, format: str, *, formulas: bool = True) -> None:
+        self.format, self.formulas, self._stream = format, formulas, stream
         self._parquet: Any = None
         self._is_first = True
 
@@ -127,7 +128,12 @@ class PredictionWriter:
         if self.format == "jsonl":
             part.to_json(self._stream, orient="records", lines=True, force_ascii=False)
         else:
-            part.to_csv(self._stream, index=False, lineterminator="\n", header=self._is_first)
+            part = part if self.formulas else escape_formulas(part)
+            form: Any = {"index": False, "lineterminator": "\n", "header": self._is_first}
+            text = part.to_csv(**form)
+            if "\r" in text:  # which pandas does not quote, and readers take for the end of a line
+                text = part.to_csv(**form, quoting=csv.QUOTE_NONNUMERIC)
+            self._stream.write(text)
         self._is_first = False
         self._stream.flush()
 

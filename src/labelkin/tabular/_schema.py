@@ -13,9 +13,9 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.tabular._dates import parse_date
-from labelkin.tabular._kinds import Kind, Missing, Scale, find_kind, is_identifier
+from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
 from labelkin.tabular._ranges import find_ranges, note_outside
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -35,6 +35,8 @@ class Schema:
     missing: Missing = "impute"
     scale: Scale = "none"
     max_words: int = 5000
+    embedding: Embedding = "auto"
+    """Whether texts have embeddings: with "auto", where the packages are installed."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
@@ -84,6 +86,7 @@ class Schema:
         missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int = 5000,
+        embedding: Embedding = "auto",
         trend: bool = False,
     ) -> "Schema":
         """Find the kind of each column but the labels.
@@ -92,7 +95,7 @@ class Schema:
         """
         if isinstance(columns, Schema):
             return columns
-        columns = columns or {}
+        columns = {normal_form(name): kind for name, kind in (columns or {}).items()}
         known = [*get_args(Kind), "ignore"]
         for name, chosen in columns.items():
             if chosen not in known:
@@ -137,6 +140,7 @@ class Schema:
             missing=missing,
             scale=scale,
             max_words=max_words,
+            embedding=embedding,
             decimal=table.decimal,
             trend=trend,
             ranges=find_ranges(table, kinds),
@@ -285,6 +289,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     cells: list[list[Any]] = []
     for number, row in enumerate(rows, start=1):
         if names is not None and isinstance(row, dict):
+            row = {normal_form(name): value for name, value in row.items()}
             row = [row.get(name) for name in names]
         elif not (is_matrix and isinstance(row, list) and len(row) == n):
             form = f"a list of {n:,} numbers" if is_matrix else "an object of columns and values"
@@ -298,7 +303,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
                 raise FormatError(source, f"row {number}: {column} holds {error}") from None
     if is_matrix:
         return RawTable(source, np.array(cells, dtype=np.float64), names)
-    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
+    present = dict.fromkeys(normal_form(name) for row in rows for name in row if _is_unicode(name))
     left_out = [name for name in names or () if name not in present]
     unknown = [name for name in present if name not in set(names or ())][:_MAX_UNKNOWN]
     if unknown and len(left_out) == n:

@@ -135,7 +135,7 @@ def find_training_data(
     """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
 
     `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are
-    ``missing``, ``scale``, ``max_words`` and ``trend``.
+    ``missing``, ``scale``, ``max_words``, ``embedding`` and ``trend``.
     """
     table = RawTable.of(X)
     if not table.n_rows:

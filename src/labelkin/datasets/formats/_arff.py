@@ -43,10 +43,12 @@ def read_arff(path: str | Path, encoding: str | None = None) -> RawTable:
     The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
     ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the relation's name.
     """
-    text, _ = decode(read_unpacked(path), path, encoding)
+    raw, budget = read_unpacked(path), Budget(path)
+    budget.check_lines(raw)
+    text, _ = decode(raw, path, encoding)
     lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)
     relation, attributes = _read_header(lines, path)
-    data = _read_rows(lines, attributes, path)
+    data = _read_rows(lines, attributes, budget)
     names = [attribute.name for attribute in attributes]
     label_names = None
     if xml := find_labels_xml(path):
@@ -169,10 +171,9 @@ def _find_no_yes(values: Any) -> dict[str, float] | None:
 
 
 def _read_rows(
-    lines: Iterator[tuple[int, str]], attributes: list[_Attribute], path: str | Path
+    lines: Iterator[tuple[int, str]], attributes: list[_Attribute], budget: Budget
 ) -> Any:
     """Return the rows below ``@data`` as an array or CSR matrix."""
-    budget = Budget(path)
     values, indices, ends = array("d"), array("q"), array("q", [0])
     firsts = {i: one.first for i, one in enumerate(attributes) if one.first}
     is_sparse = False
@@ -195,7 +196,7 @@ def _read_rows(
                     raise ValueError(f"{len(texts)} values for {len(attributes)} attributes")
                 values.extend([one.decode(t) for one, t in zip(attributes, texts, strict=True)])
         except ValueError as error:
-            raise FormatError(path, str(error), line) from None
+            raise FormatError(budget.source, str(error), line) from None
         budget.take(16 * (len(values) - ends[-1] + 1))
         ends.append(len(values))
     shape = len(ends) - 1, len(attributes)

@@ -6,6 +6,7 @@ from labelkin._utils.files import FormatError
 from labelkin._utils.limits import max_unpacked, too_large
 
 _COLUMN_BYTES = 100  # what a column without entries takes: its name, its sums
+_LINE_BYTES = 100  # for a line that is read by Python, whose time is to be limited, too
 
 
 class Budget:
@@ -29,6 +30,10 @@ class Budget:
         """Refuse a file that is about to take too much."""
         if n_bytes > self.left:
             raise FormatError(self.source, too_large(self.limit, what))
+
+    def check_lines(self, content: bytes) -> None:
+        """Refuse a text of so many lines that reading them would take too much memory or time."""
+        self.check(_LINE_BYTES * max(content.count(b"\n"), content.count(b"\r")))
 
     def take_columns(self, count: int, what: str = "columns", each: int = _COLUMN_BYTES) -> None:
         """Count columns, of which a file of any size can declare any number."""

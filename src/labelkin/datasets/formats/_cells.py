@@ -11,6 +11,7 @@ import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
+from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     guess_decimal,
@@ -58,7 +59,8 @@ def table_of_cells(
 
     cells = {name: table.column(name) for name in table.column_names}
     columns = dict(cells)
-    names = [name for name in columns if name not in set(as_strings)]
+    strings = set(map(normal_form, as_strings))
+    names = [name for name in columns if name not in strings]
     for name in names:
         columns[name] = _plain_values(cells[name])
     # What is left are texts, and numbers that people write with commas, spaces and units.

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,14 +16,22 @@ _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
 Labels = str | int | Iterable[str]
 
 
+def normal_form(name: str) -> str:
+    """Return a name in the normal form in which names are compared.
+
+    A letter with an accent is one character or two, by the system on which it was typed.
+    """
+    return unicodedata.normalize("NFC", name)
+
+
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the wanted columns in file order; an unknown one, or one named twice, raises."""
-    position = {name: index for index, name in enumerate(names)}
+    position = {normal_form(name): index for index, name in enumerate(names)}
     found = []
     for name in wanted:
-        if name not in position:
+        if normal_form(name) not in position:
             raise FormatError(path, f"no column {shorten(name)}.{_suggestion(name, names)}")
-        found.append(position[name])
+        found.append(position[normal_form(name)])
     if len(set(found)) < len(found):
         twice = next(names[i] for i in found if found.count(i) > 1)
         raise FormatError(path, f"column {shorten(twice)} is named twice")
@@ -42,8 +51,8 @@ def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[s
     """Names from a list, or from one string at its commas (unless it is a known name whole)."""
     if not isinstance(names, str):
         return [str(name) for name in names]
-    if names in known:
-        return [names]
+    if normal_form(names) in known:
+        return [normal_form(names)]
     return [name.strip() for name in names.split(",") if name.strip()]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin._utils.files import FormatError, read_unpacked, reason, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import (
@@ -20,7 +20,7 @@ from labelkin.datasets.formats._cells import (
     default_names,
     table_of_cells,
 )
-from labelkin.datasets.formats._dialect import decode, find_delimiter
+from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
 from labelkin.datasets.formats._raw_table import Guess, RawTable
 
 # Excel's first line, which names the delimiter.
@@ -129,17 +129,31 @@ def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
     """Refuse a quote that opens a cell and is not closed: it would swallow the rows after it.
 
     It is found where the file ends before the quote is closed, or where the quote that closes it
-    lies on a later line and is followed by text: that one was meant to open a cell.
+    lies on a later line and is followed by text: that one was meant to open a cell. Text behind
+    a quote on the same line is joined to it by Arrow, which is refused where it makes a number:
+    ``"2"3`` is not 23.
     """
     if b'"' not in content:
         return
     mark = re.escape(delimiter.encode())
     cells = re.compile(
         rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
-        rb'(?:(?P<closed>"(?=' + mark + rb'|[\r\n]|\Z))|(?P<text>")|\Z)'
+        rb'(?:(?P<closed>"(?='
+        + mark
+        + rb'|[\r\n]|\Z))|"(?P<text>[^\r\n]*?(?='
+        + mark
+        + rb"|[\r\n]|\Z))|\Z)"
     )
     for cell in cells.finditer(content):
+        if cell["closed"] is not None:
+            continue
+        line = len(content[: cell.start() + 1].splitlines())
         within_line = b"\n" not in cell[0] and b"\r" not in cell[0]
-        if cell["closed"] is None and not (cell["text"] and within_line):
-            line = len(content[: cell.start() + 1].splitlines())
+        if not (cell["text"] and within_line):
             raise FormatError(path, "a quote opens here and is not closed", line)
+        joined = cell[0].replace(b'"', b"").decode()
+        if any(is_number(joined.strip(), mark) for mark in ".,"):
+            message = (
+                f"the cell {shorten(cell[0].decode())} is neither a number nor a text in quotes"
+            )
+            raise FormatError(path, message, line)

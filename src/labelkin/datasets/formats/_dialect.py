@@ -6,14 +6,17 @@ the same way everywhere.
 
 import codecs
 import csv
+import io
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason, shorten
+from labelkin.datasets.formats._columns import normal_form
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
@@ -25,7 +28,7 @@ _MARKS = {
 
 
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
-    """Return the text and its encoding, guessed if None.
+    """Return the text, in Unicode's normal form, and its encoding, guessed if None.
 
     The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
     of Windows that differs little from latin-1.
@@ -38,7 +41,7 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             except UnicodeError:
                 continue
             if "\0" not in text:
-                return text, "utf-8" if candidate == "utf-8-sig" else candidate
+                return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
         encoding = "latin-1"
     try:
         text = raw.decode(encoding)
@@ -60,7 +63,7 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             None,
             "encoding",
         )
-    return text.removeprefix("\ufeff"), encoding
+    return normal_form(text.removeprefix("\ufeff")), encoding
 
 
 def find_delimiter(text: str) -> str:
@@ -69,7 +72,8 @@ def find_delimiter(text: str) -> str:
     Of several, the one that makes more columns; a comma if there is one column.
     """
     sample = text[:_SAMPLE_CHARACTERS]
-    lines = sample.splitlines(keepends=True)[:_SAMPLE_LINES]
+    # Not `splitlines`, for which other characters end lines, too.
+    lines = list(islice(io.StringIO(sample, newline=""), _SAMPLE_LINES))
     is_cut = len(lines) == _SAMPLE_LINES or len(sample) < len(text)
     best, best_share, best_width = ",", 0.0, 1
     for mark in _DELIMITERS:

@@ -52,8 +52,9 @@ def read_libsvm(
     `labels` are names of the label ids in order, or how many ids there are. Ids count from 0, or
     from 1 where 0 does not occur and the last one does.
     """
-    budget = Budget(path)
-    lines = _Lines(read_unpacked(path), budget)
+    raw, budget = read_unpacked(path), Budget(path)
+    budget.check_lines(raw)
+    lines = _Lines(raw, budget)
     n_rows, width, n_labels = map(int, lines.sizes.groups()) if lines.sizes else (None,) * 3
     width = width if n_features is None else n_features
     zero_based = True if lines.sizes else "auto"

@@ -136,6 +136,10 @@ def read_npz(path: str | Path) -> Bunch:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
     n_values = _vector(arrays, "feature_n_values", d, "iu", path)
     split = _vector(arrays, "split", n, "biu", path)
+    if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
+        raise FormatError(path, "feature_n_values holds a number that is no count of values")
+    if split is not None and not np.isin(split, (0, 1)).all():
+        raise FormatError(path, "split holds other values than 0 (training rows) and 1 (test rows)")
     return make_bunch(
         path,
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),

@@ -13,7 +13,13 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import Labels, check_unique, find_features, find_labels
+from labelkin.datasets.formats._columns import (
+    Labels,
+    check_unique,
+    find_features,
+    find_labels,
+    normal_form,
+)
 from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
 from labelkin.datasets.formats._missing import settle_missing
 
@@ -72,6 +78,17 @@ class RawTable:
     texts: tuple[str, ...] = ()
     """Those of them that are text."""
 
+    def __post_init__(self) -> None:
+        names = None if self.names is None else [normal_form(name) for name in self.names]
+        if names is not None and names != self.names:
+            check_unique(names, "column", self.source)
+            if not self.is_matrix:
+                self.data = self.data.rename(columns=normal_form)
+            self.names, self.texts = names, tuple(map(normal_form, self.texts))
+            self.nominal = {normal_form(name): found for name, found in self.nominal.items()}
+        if self.label_names is not None:
+            self.label_names = [normal_form(name) for name in self.label_names]
+
     @classmethod
     def of(cls, X: Any) -> "RawTable":
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
@@ -106,6 +123,7 @@ class RawTable:
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
+        name = normal_form(name)
         if not self.is_matrix:
             return self.data[name]
         column = self.select([name])

@@ -6,11 +6,13 @@ import tempfile
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from labelkin._utils.limits import SIZE_VARIABLE, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
@@ -102,7 +104,13 @@ def _retrieve(
         try:
             if bar:
                 print(url, file=sys.stderr)
-            pooch.HTTPDownloader(progressbar=bar, timeout=timeout)(url, str(path), None)
+            with open(path, "wb") as raw:
+                download = pooch.HTTPDownloader(progressbar=bar, timeout=timeout)
+                download(url, _CountedFile(raw), None)
+        except _TooMuch as error:
+            failures.append(f"{url}: {error}")
+            damaged = True
+            continue
         except (requests.RequestException, OSError) as error:
             failures.append(f"{url}: {_reason(error)}")
             continue
@@ -113,6 +121,28 @@ def _retrieve(
     raise (ValueError if damaged else ConnectionError)(
         f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
     )
+
+
+class _TooMuch(Exception):
+    """A server does not stop to send."""
+
+
+class _CountedFile:
+    """A file that is written within the limit of what a file may unpack to."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self._limit = raw, max_unpacked(0)
+
+    def write(self, part: bytes) -> int:
+        if self._raw.tell() + len(part) > self._limit:
+            raise _TooMuch(
+                f"the server sent more than {self._limit / 2**20:,.0f} MiB; if the file is so "
+                f"large, set {SIZE_VARIABLE} to a larger number of bytes"
+            )
+        return self._raw.write(part)
+
+    def flush(self) -> None:
+        self._raw.flush()
 
 
 def _cure(info: DatasetInfo) -> str:

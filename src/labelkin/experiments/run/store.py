@@ -1,14 +1,15 @@
 """The store: one SQLite file that holds every finished cell and survives any kind of end.
 
 One process writes, the one that coordinates the run; a job's cells are one transaction, on disk
-when it ends. Others may read meanwhile. A second writer is refused by a lock that the operating
-system releases when its holder dies.
+when it ends. Others may read meanwhile. A second writer is refused by a lock on the file itself,
+by whatever name it is opened, which the operating system releases when its holder dies.
 """
 
 import errno
 import json
 import os
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,6 +36,11 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
 
+# The byte that a writer locks, behind those that SQLite locks (about 2**30).
+_LOCKED_BYTE = 2**31 - 2
+# Device and number of the files that this process writes.
+_writing: set[tuple[int, int]] = set()
+
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
 _VERSION = 3
 _TABLES = f"""
@@ -60,6 +66,10 @@ CREATE TABLE cells (
 """
 
 
+class EmptyStore(ValueError):
+    """A store in which no run began; one that was killed in its first moments leaves it."""
+
+
 class Store:
     """Results of experiments, on disk.
 
@@ -72,9 +82,9 @@ class Store:
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
-        # A link and its target are one store, with one lock beside the target.
+        # A link and its target are one store: SQLite's journal is beside the target.
         self._file = Path(os.path.realpath(path))
-        self._lock: sqlite3.Connection | None = None
+        self._lock: int | None = None
         if write:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._lock = self._take_lock()
@@ -102,32 +112,42 @@ class Store:
         """Close the file."""
         unused = False
         with suppress(sqlite3.Error):
-            unused = bool(self._lock) and not self._db.execute("SELECT 1 FROM runs").fetchone()
-        self._close()
+            written = self._lock is not None
+            unused = written and not self._db.execute("SELECT 1 FROM runs").fetchone()
+        if hasattr(self, "_db"):
+            self._db.close()
         if unused:
-            self._file.unlink(missing_ok=True)
+            with suppress(PermissionError):  # Windows, while the file is open
+                self._file.unlink(missing_ok=True)
+        self._close()
 
     def _close(self) -> None:
-        for connection in (getattr(self, "_db", None), self._lock):
-            if connection is not None:
-                connection.close()
+        if hasattr(self, "_db"):
+            self._db.close()
+        if self._lock is not None:
+            _writing.discard(_identity(os.fstat(self._lock)))
+            os.close(self._lock)
+            self._lock = None
 
-    def _take_lock(self) -> sqlite3.Connection:
-        """Lock the store through an empty SQLite file beside it, so that it stays readable."""
-        beside = self._file.with_name(self._file.name + "-lock")
-        with self._errors():
-            lock = sqlite3.connect(beside, timeout=0, isolation_level=None)
-            try:
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError as error:
-                lock.close()
-                if "locked" not in str(error):
-                    raise
-                raise ValueError(
-                    f"{self._file}: another run is writing to this store; wait until it ends, or "
-                    "use another store."
-                ) from None
-        return lock
+    def _take_lock(self) -> int:
+        """Open the file, which is made if it does not exist, and lock it."""
+        while True:
+            # Closing a second handle would release the locks that SQLite holds through its own.
+            if not (self._file.exists() and _identity(self._file.stat()) in _writing):
+                handle = os.open(self._file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
+                if _try_lock(handle):
+                    found = _identity(os.fstat(handle))
+                    with suppress(FileNotFoundError):
+                        if found == _identity(self._file.stat()):
+                            _writing.add(found)
+                            return handle
+                    os.close(handle)  # another process removed this file while it was opened
+                    continue
+                os.close(handle)
+            raise ValueError(
+                f"{self._file}: another run is writing to this store; wait until it ends, or "
+                "use another store."
+            )
 
     def _check(self, write: bool) -> None:
         """Make an empty file a store; refuse files of other programs and other versions."""
@@ -136,7 +156,7 @@ class Store:
         [version] = self._db.execute("PRAGMA user_version").fetchone()
         if not found:
             if not write:
-                raise ValueError(f"{self.path}: this store holds no results yet.")
+                raise EmptyStore(f"{self.path}: this store holds no results yet.")
             marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
             self._db.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
             return
@@ -223,6 +243,17 @@ class Store:
             self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
 
+    def drop_failures(self, methods: Iterable[Mapping[str, str]]) -> None:
+        """Remove methods whose settings have changed and whose stored cells have all failed."""
+        with self._transaction():
+            for row in methods:
+                stored = self._select("methods WHERE name = ?", row["name"])
+                if not stored or stored[0]["estimator"] == row["estimator"]:
+                    continue
+                if not self._select("cells WHERE method = ? AND status = 'ok'", row["name"]):
+                    self._db.execute("DELETE FROM cells WHERE method = ?", (row["name"],))
+                    self._db.execute("DELETE FROM methods WHERE name = ?", (row["name"],))
+
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
         planned = {name: getattr(protocol, name) for name in ("folds", "stratified", "seed")}
@@ -275,6 +306,39 @@ class Store:
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
         query = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
         return self._db.execute(query, dict(row)).lastrowid
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _try_lock(handle: int) -> bool:
+    """Lock an open file until it is closed or the process ends; return whether it could be."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            # One byte: a lock of the whole file would stop SQLite where a file system of the
+            # network makes no difference between kinds of locks. Not by `fcntl.lockf`, whose lock
+            # ends when any other handle of the file is closed.
+            lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            return False
+        raise
+    return True
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:

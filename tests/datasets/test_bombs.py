@@ -1,0 +1,102 @@
+"""Small files that unpack to much: refused by name, in little memory and time."""
+
+import bz2
+import gzip
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+
+HEADS = {
+    "svm": b"",
+    "csv": b"a,y\n1,0\n",
+    "arff": b"@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n",
+}
+LINES = {
+    "svm": [b"1 1:1\n", b"1\n", b"\n", b"#\n", b"1" + b",1" * 50 + b" 1:1\n"],
+    "csv": [b"1,0\n", b"\n", b'"",\n'],
+    "arff": [b"1,0\n", b"{0 1}\n", b"%\n", b"{}\n"],
+}
+
+# Reads files in at most this much memory more than Python has after its imports.
+READER = """
+import json, resource, sys, time
+from labelkin.datasets import read_table
+import labelkin.datasets.formats._parquet, pyarrow.csv, pyarrow.parquet
+limit = 1024 * int(open("/proc/self/statm").read().split()[0]) * 4 + 1200 * 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+found = {}
+for path in sys.argv[1:]:
+    began = time.process_time()
+    try:
+        read_table(path)
+        said = "read"
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    found[path] = [said, time.process_time() - began]
+print(json.dumps(found))
+"""
+
+
+def write_texts(folder):
+    """Write members of gzip and bzip2, each of which repeats one line."""
+    for form, lines in LINES.items():
+        for i, line in enumerate(lines):
+            size = 2_000_000 // len(line)
+            for suffix, compress in ((".gz", gzip.compress), (".bz2", bz2.compress)):
+                part = compress(line * size)
+                count = 150 if suffix == ".gz" else 20
+                raw = compress(HEADS[form]) + part * count
+                (folder / f"{form}{i}.{form}{suffix}").write_bytes(raw)
+
+
+def write_parquet(folder):
+    from pyarrow.parquet import write_table
+
+    def codes(value, count):
+        places = pyarrow.array(np.zeros(count, dtype=np.int32))
+        return pyarrow.DictionaryArray.from_arrays(places, pyarrow.array([value]))
+
+    tables = {
+        "texts": {"a": codes("x" * 1000, 4_000_000)},
+        "long texts": {"a": codes("x" * 1_000_000, 20_000)},
+        "numbers": {f"c{i}": np.zeros(1_000_000) for i in range(60)},
+        "missing": {"a": pyarrow.nulls(300_000_000, pyarrow.int64())},
+        "one row": {"a": [np.zeros(60_000_000, dtype=np.int64)]},
+        "one row of texts": {
+            "a": pyarrow.ListArray.from_arrays([0, 90_000_000], codes("x", 90_000_000))
+        },
+        "one text": {"a": ["x" * 300_000_000]},
+        "wide": {"a": pyarrow.array([b"x" * 100_000] * 5000, pyarrow.binary(100_000))},
+    }
+    for name, columns in tables.items():
+        write_table(pyarrow.table(columns), folder / f"{name}.parquet", compression="zstd")
+
+
+def write_npz(folder):
+    with zipfile.ZipFile(folder / "zeros.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("X_data", "X_indices", "X_indptr", "X_shape", "Y"):
+            with archive.open(f"{name}.npy", "w") as file:
+                np.save(file, np.zeros(20_000_000))
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+@pytest.mark.parametrize("make", [write_texts, write_parquet, write_npz])
+def test_refused_in_little_memory_and_time(make, tmp_path):
+    make(tmp_path)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    assert all(os.path.getsize(path) < 3_000_000 for path in paths)
+    command = [sys.executable, "-c", READER, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr
+    for path, (said, seconds) in json.loads(done.stdout).items():
+        read = said == "read" and ".bz2" in path  # some of these are not so large
+        assert read or said.startswith(f"FormatError: {path}: "), said
+        assert read or "unpacks to more than" in said, said
+        assert seconds < 60, (path, seconds)
