@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import labelkin
-from labelkin.cli._output import echo, member_progress
+from labelkin.cli._output import echo, progress_bar
 
 
 def command(
@@ -49,7 +49,7 @@ def command(
     for name, model in models.items():
         echo(f"fitting {name}")
         started = time.perf_counter()
-        with member_progress(model, name, hidden=False):
+        with progress_bar(name, 1, hidden=False):
             model.fit(X[train], y[train])
         fitted = time.perf_counter()
         predictions = labels_and_scores(model, X[test])
