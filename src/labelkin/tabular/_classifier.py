@@ -456,6 +456,8 @@ def _read_target(
     `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
     missing = tags["missing_labels"]
+    if hasattr(y, "to_pandas"):  # polars
+        y = y.to_pandas()
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")
