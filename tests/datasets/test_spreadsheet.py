@@ -91,7 +91,8 @@ def test_a_sheet_of_excel(tmp_path):
     assert found.data["plot"].tolist() == ["a cop hunts"] * 2
     assert found.data["day"].tolist() == ["2023-03-15", "2023-03-15 12:00:00"]
     np.testing.assert_array_equal(found.data["n"], [1.5, np.nan])
-    assert [guess.text for guess in found.guesses] == ["the first of 2 sheets, films"]
+    assert [guess.text for guess in found.guesses] == ["sheet films, one of 2"]
+    assert read_table(path, expected=["y"]).names == ["a", "y"]
     assert read_table(path, sheet="other").names == ["a", "y"]
     with pytest.raises(ValueError, match=r"sheet=films2: .* Did you mean films\?"):
         read_table(path, sheet="films2")

@@ -101,6 +101,9 @@ def draw_constraints(
 class LabelSets:
     """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's."""
 
+    table_cost = 1
+    """How much a row of the table of similarities counts."""
+
     def __init__(self, distinct: sparse.csr_array, set_of_sample: Array) -> None:
         self.distinct = distinct
         self.set_of_sample = set_of_sample
@@ -179,6 +182,9 @@ class PartialLabelSets(LabelSets):
 
     `known`, (n_sets, q), are the known labels of the distinct sets.
     """
+
+    # Nearly all samples have a set of their own, so that a table saves little.
+    table_cost = 3
 
     def __init__(self, distinct: sparse.csr_array, set_of_sample: Array, known: Array) -> None:
         super().__init__(distinct, set_of_sample)
@@ -408,7 +414,7 @@ class ConstraintSampler:
         n_must_link = self.n_samples if n_must_link is None else n_must_link
         n_cannot_link = self.n_samples if n_cannot_link is None else n_cannot_link
         groups = WeightedGroups(weights, self._order, self._starts)
-        if self.label_sets.n_sets <= _TABLE_SETS:
+        if self.label_sets.n_sets * self.label_sets.table_cost <= _TABLE_SETS:
             similar = self.label_sets.similarity_table
             return (
                 self._draw_from_table(similar >= threshold, n_must_link, groups, rng),

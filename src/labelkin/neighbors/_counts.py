@@ -75,15 +75,20 @@ class NeighborCounts:
         queries = search.rows() if Q is None else Q
         most = len(Y) - (Q is None)
         counts = np.zeros((queries.shape[0], Y.shape[1]), dtype=np.int64)
-        open_labels, width = np.arange(Y.shape[1]), 2 * k
-        # As many samples as hold k known ones of each label for every query; at most all.
-        while k and len(open_labels) and width < min(most, _MOST_WIDENED * k):
-            width = min(most, 2 * width)
-            neighbors = to_numpy(search.query(Q, self.n_jobs, width))
-            found, enough = sum_known(Y[:, open_labels], known[:, open_labels], neighbors, k)
-            counts[:, open_labels] = found
-            open_labels = open_labels[:0] if width == most else open_labels[~enough]
-        for label in open_labels if k else ():
+        if not k or not most:
+            return counts
+        # Samples of which k are known, if these are spread at random, for all but one in 10⁸
+        # queries; at most all.
+        share = np.maximum(known.mean(axis=0), 1 / len(Y))
+        widths = np.minimum(most, np.ceil((k + 6 * np.sqrt(k)) / share)).astype(int)
+        together = np.flatnonzero(widths <= _MOST_WIDENED * k)
+        if len(together):
+            width = widths[together].max()
+            neighbors = to_numpy(search.query(Q, self.n_jobs, int(width)))
+            found, enough = sum_known(Y[:, together], known[:, together], neighbors, k)
+            counts[:, together] = found
+            together = together if width == most else together[enough]
+        for label in np.setdiff1d(np.arange(Y.shape[1]), together):
             rows = np.flatnonzero(known[:, label])
             if len(rows):
                 counts[:, label] = self._count_among(rows, Y[:, label], queries, Q is None)

@@ -243,7 +243,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 raise
             text = "a column of text holds no words to learn from; leave it out."
             raise ArgumentError(text, "text") from error
-        vars(self.estimator_).pop("_callback", None)
         self.fingerprint_ = fingerprint(table, self.columns_)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
@@ -311,14 +310,12 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         return KinEnsembleClassifier(random_state=0)
 
     def _make_estimator(self, n_labels: int) -> Any:
-        """Return a copy of the classifier; the function that shows progress is copied with it."""
+        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
         from labelkin.kin import KinEnsembleClassifier  # only where it is used
 
         made = clone(self._base())
         if isinstance(made, KinEnsembleClassifier) and n_labels >= MANY_LABELS:
             made = made.make_label_tree()
-        if callback := vars(self.estimator or made).get("_callback"):
-            made._callback = callback
         return made
 
     def _names_as_rows(self, estimator: Any) -> Any:
@@ -507,6 +504,8 @@ def _read_target(
     `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
     missing = tags["missing_labels"]
+    if hasattr(y, "to_pandas"):  # polars
+        y = y.to_pandas()
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")

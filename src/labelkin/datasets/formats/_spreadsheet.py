@@ -69,16 +69,14 @@ def parse_spreadsheet(raw: bytes, path: str, sheet: str | None = None, **options
             check_archive(archive, len(raw))
             book = (_Excel if "xl/workbook.xml" in archive.namelist() else _OpenDocument)(archive)
             names = book.sheet_names()
-            chosen = _choose(names, sheet)
-            found = Sheet(budget)
-            book.read(names.index(chosen), found)
+            found, chosen = _choose(book, names, sheet, {*options.get("expected", ())}, budget)
     except (FormatError, ArgumentError):
         raise
     except Exception as error:  # zip, deflate and XML raise errors of many kinds
         raise FormatError(path, f"not a readable spreadsheet ({reason(error)})") from None
     guesses = []
     if sheet is None and len(names) > 1:
-        guesses.append(Guess(f"the first of {len(names)} sheets, {chosen}", ("sheet",)))
+        guesses.append(Guess(f"sheet {chosen}, one of {len(names)}", ("sheet",)))
     rows = [number for number, cells in found.rows.items() if cells]
     if not rows:
         raise FormatError(
@@ -101,15 +99,30 @@ def parse_spreadsheet(raw: bytes, path: str, sheet: str | None = None, **options
     return table_of_cells(table, first, path, guesses, decimal=".", **options)
 
 
-def _choose(names: list[str], sheet: str | None) -> str:
+def _choose(
+    book: Any, names: list[str], sheet: str | None, expected: set[str], budget: Budget
+) -> tuple[Sheet, str]:
+    """Return the sheet that the user names, the first with a column that is expected, or the first.
+
+    Its name is returned, too.
+    """
     if not names:
         raise ValueError("it has no sheet")
-    if sheet is None:
-        return names[0]
-    if sheet not in names:
+    if sheet is not None and sheet not in names:
         text = f"sheet={sheet}: there is no such sheet.{did_you_mean(sheet, names)}"
         raise ArgumentError(f"{text} The sheets are {join_names(names)}.", "sheet")
-    return sheet
+
+    def read(name: str) -> Sheet:
+        found = Sheet(budget)
+        book.read(names.index(name), found)
+        return found
+
+    if sheet is None and len(names) > 1:
+        for name in names if expected else ():
+            found = read(name)
+            if found.rows and expected & {*found.rows[min(found.rows)].values()}:
+                return found, name
+    return read(sheet or names[0]), sheet or names[0]
 
 
 def _parse(
