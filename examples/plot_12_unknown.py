@@ -31,10 +31,8 @@ def hide(y, share):
 
 partial = hide(y_train, 0.5)
 whole_rows = int((~np.isnan(partial).any(axis=1)).sum())
-print(
-    f"{np.isnan(partial).mean():.0%} of the labels are unknown; {whole_rows} of {len(partial)} rows"
-)
-print("have all of theirs")
+print(f"{np.isnan(partial).mean():.0%} of the labels are unknown")
+print(f"{whole_rows} of {len(partial)} rows have no gap")
 
 # %%
 # Learn from what is known

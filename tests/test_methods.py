@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelkin.methods import METHODS, ImportedFactory, behind_dense_rows, user_method
+from labelkin.methods import METHODS, behind_dense_rows, user_method
 from support.data import make_data
 
 
@@ -37,7 +37,9 @@ def test_sparse_rows_are_made_dense():
 
 
 def test_classifiers_of_one_target_are_trained_label_by_label():
-    model = ImportedFactory("sklearn.linear_model:LogisticRegression")(3)
+    with pytest.warns(UserWarning, match="linear: one copy of LogisticRegression is fitted for"):
+        method = user_method("linear=sklearn.linear_model:LogisticRegression")
+    model = method.make(3)
     assert isinstance(model, OneVsRestClassifier)
     assert isinstance(model.estimator, LogisticRegression)
 

@@ -28,6 +28,7 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
             "transformation": "Problem transformation",
             "tree": "C4.5 trees",
             "decisions": "Label decisions",
+            "hierarchy": "Nested labels",
         },
     ),
     ("features", "Projections and constraints"): (

@@ -10,8 +10,9 @@ import importlib
 import inspect
 import re
 import sys
+import warnings
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -183,16 +184,15 @@ class ImportedFactory:
     spec: str
     folder: str = ""
     """Searched for the module before all else: the folder in which the command was run."""
+    by_label: bool = False
+    """Whether it takes one target, so that one copy is fitted for each label."""
 
     def __call__(self, seed: int | None) -> Any:
         """Return an unfitted multi-label classifier."""
         model = self.make_unseeded()
         if hasattr(model, "get_params"):
             model = set_random_states(model, np.random.RandomState(seed))
-            tags = get_tags(model).classifier_tags
-            if tags is not None and not tags.multi_label:
-                return OneVsRestClassifier(model)
-        return model
+        return OneVsRestClassifier(model) if self.by_label else model
 
     def make_unseeded(self) -> Any:
         """Return the unfitted classifier as its factory makes it."""
@@ -224,6 +224,29 @@ class ImportedFactory:
         return found
 
 
+def _one_target_reason(model: Any) -> str:
+    """Return why a classifier takes one target only: its tag says so, and it fails on two labels.
+
+    The tag is False unless a class sets it, so a class may take label matrices without saying so.
+    """
+    if not hasattr(model, "get_params"):
+        return ""
+    tags = get_tags(model).classifier_tags
+    if tags is None or tags.multi_label:
+        return ""
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((24, 3)), rng.integers(0, 2, (24, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = np.shape(clone(model).fit(X, Y).predict(X))
+        except Exception as error:  # of any kind, in code that is not ours
+            return (
+                f"a fit on two labels fails: {' '.join(f'{type(error).__name__}: {error}'.split())}"
+            )
+    return "" if found == Y.shape else f"of 24 rows and two labels it predicts the shape {found}"
+
+
 def user_method(text: str, known: Container[str] = METHODS) -> Method:
     """Return the method that ``name=module:factory`` describes; its factory is called once.
 
@@ -248,5 +271,12 @@ def user_method(text: str, known: Container[str] = METHODS) -> Method:
     if name in known:
         raise ValueError(f"method {text!r}: {name!r} is a known method; choose another name.")
     make = ImportedFactory(spec, str(folder))
-    make(0)
-    return Method(name, name, make, spec)
+    model = make(0)
+    if not (reason := _one_target_reason(model)):
+        return Method(name, name, make, spec)
+    warnings.warn(
+        f"{name}: one copy of {type(model).__name__} is fitted for each label, since its tag "
+        f"multi_label is False, and {reason.rstrip('.')[:200]}.",
+        stacklevel=2,
+    )
+    return Method(name, name, replace(make, by_label=True), f"{spec}, one for each label")

@@ -58,7 +58,6 @@ def _write_samples():
         "head.csv": b"x,z,a,b\n",
         "ragged.csv": NUMBERS.encode() + b"1,2,3\n",
         "wide.csv": NUMBERS.encode() + b"1,2,0,1,9\n",
-        "twice.csv": b"x,x,a,b\n1,2,0,1\n",
         "latin.csv": NUMBERS.replace("x", "größe").encode("latin-1"),
         "binary.csv": bytes(range(256)) * 20,
         "nul.csv": NUMBERS.replace("3", "\0").encode(),
@@ -206,7 +205,6 @@ fit blank.csv --labels a,b                          # the file is empty
 fit head.csv --labels a,b                           # no rows
 fit ragged.csv --labels a,b                         # the header has 4 of them, and this line 3
 fit wide.csv --labels a,b                           # the header has 4 of them, and this line 5
-fit twice.csv --labels a,b                          # two columns are named 'x'
 fit latin.csv --labels a,b --encoding utf-8         # --encoding latin-1
 fit latin.csv --labels a,b --encoding ascii         # --encoding latin-1
 fit binary.csv --labels a,b                         # binary.csv
@@ -228,7 +226,7 @@ fit quote.csv --labels a,b                          # quote.csv
 fit damaged.csv.gz --labels a,b                     # damaged.csv.gz
 fit damaged.csv.bz2 --labels a,b                    # damaged.csv.bz2
 fit damaged.parquet --labels a,b                    # not a readable Parquet file
-fit damaged.npz                                     # not a readable .npz file
+fit damaged.npz                                     # not a readable file of arrays
 fit damaged.arff --labels x                         # damaged.arff, line 4
 fit nolabels.arff                                   # the label columns are unknown
 fit nolabels.arff --labels z                        # no column 'z'

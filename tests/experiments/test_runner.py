@@ -108,6 +108,10 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
     assert errors == {"RuntimeError: cannot predict"}
     assert run(failing, path).computed == 0, "failures are results: not repeated unasked"
     own["fails"] = Method("fails", "fails", METHODS["mlknn"].make, "")
+    # With other settings, cells that failed are replaced, and others refused.
+    assert (found := run(failing, path)).computed == 6
+    assert not found.failures
+    own["fails"] = Method("fails", "fails", METHODS["br"].make, "")
     with pytest.raises(ValueError, match="'fails' with other settings"):
         run(failing, path, retry=True)
 

@@ -22,6 +22,7 @@ from labelkin import (
     PairwiseConstraintProjection,
     VPCMEClassifier,
 )
+from labelkin._utils.progress import observe_fits
 from labelkin.kin import Limits
 from labelkin.projection._blocks import BlockRows
 from labelkin.rows import DaskRows
@@ -134,17 +135,16 @@ def test_a_worker_that_dies_costs_time_not_results(client):
 
     timer = threading.Timer(0.02, kill)
 
-    def after_member(number, error):
-        if number == 1:
+    def after_member(fit):
+        if fit.done == 1:
             kill()
-        if number == 2:
+        if fit.done == 2:
             timer.start()
 
     model = VPCMEClassifier(n_estimators=3, random_state=0)
-    model._callback = after_member
-    model.fit(da.from_array(X, chunks=(150, 12)), da.from_array(Y, chunks=(150, 5)))
+    with observe_fits(after_member):
+        model.fit(da.from_array(X, chunks=(150, 12)), da.from_array(Y, chunks=(150, 5)))
     timer.join()
-    del model._callback  # the timer cannot be sent to workers
     assert len(killed) == 2
     assert_same_model(expected, model)
     Q, _ = make_data(40, 12, 5, seed=1)

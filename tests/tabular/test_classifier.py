@@ -165,3 +165,28 @@ def test_errors_name_the_column_and_the_cure():
     mixed = frame.assign(code=["unknown", *map(str, range(59))])
     with pytest.raises(ValueError, match=r"or pass columns=\{'code': 'category'\}"):
         small(labels=LABELS).fit(mixed)
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries(library):
+    rng = np.random.default_rng(0)
+    columns = {
+        "x": rng.normal(size=30).tolist(),
+        "colour": rng.choice(["red", "blue"], 30).tolist(),
+        "tags": ["a;b", "b", None] * 10,
+        "listed": [["a", "b"], ["b"], []] * 10,
+    }
+    other = pytest.importorskip(library)
+    frame = other.DataFrame(columns) if library == "polars" else other.table(columns)
+    model = TableClassifier(MLkNNClassifier(n_neighbors=3), columns={"listed": "ignore"})
+    expected = (
+        clone(model).fit(pd.DataFrame(columns), labels="tags").predict_proba(pd.DataFrame(columns))
+    )
+    model.fit(frame, labels="tags")
+    assert model.columns_ == {"x": "number", "colour": "category"}
+    np.testing.assert_allclose(model.predict_proba(frame), expected)
+    if library == "polars":
+        X = frame.select("x", "colour")
+        model.set_params(columns=None).fit(X, frame["listed"])
+        assert model.label_names_.tolist() == ["a", "b"]
+        np.testing.assert_allclose(model.predict_proba(X), expected)

@@ -1,9 +1,30 @@
-"""Progress of a long fit: printed line by line, and announced where it will take minutes."""
+"""Progress of a long fit: printed line by line, shown by an observer, told to callbacks.
+
+A fit with many steps makes a `FitProgress` and counts them. It prints them if the estimator is
+verbose, informs the observers, such as the progress bar of the command line, and calls the
+callbacks of scikit-learn (from version 1.9), such as its ``ProgressBar``.
+"""
 
 import time
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's, and adds nothing."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return a method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitProgress", "observe_fits", "warn_if_long", "with_callbacks"]
 
 # A fit whose rest will take more seconds than this is announced by a warning.
 LONG_FIT = 180.0
@@ -22,34 +43,97 @@ def warn_if_long(n_left: int, unit: str, seconds: float, cure: str) -> None:
         )
 
 
+_observers: list[Callable[["FitProgress"], None]] = []
+_outermost: list["FitProgress"] = []  # that is not finished, at most one: those inside it are quiet
+
+
+@contextmanager
+def observe_fits(observer: Callable[["FitProgress"], None]) -> Iterator[None]:
+    """Call `observer` at the beginning and after each step of all fits inside the block.
+
+    It is called from any thread, for the outermost of fits inside each other.
+    """
+    _observers.append(observer)
+    _outermost.clear()  # of a fit that failed
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
 class FitProgress:
-    """Counts and prints finished steps of a fit; safe to use from any thread.
+    """Counts the finished steps of a fit; safe to use from any thread.
 
     `unit` names the steps in the plural. `verbose` is 0 for silence, 1 for about ten lines, more
-    for one line per step.
+    for one line per step. `costs` are the seconds that the steps will take, as far as known, and
+    `rest` those after the last step; then `finish` is to be called.
     """
 
-    def __init__(self, owner: Any, unit: str, total: int, verbose: int) -> None:
+    def __init__(
+        self,
+        owner: Any,
+        unit: str,
+        total: int,
+        verbose: int,
+        costs: Sequence[float] = (),
+        rest: float = 0.0,
+    ) -> None:
         self.name = type(owner).__name__
         self.unit = unit
         self.total = total
         self.every = 1 if verbose > 1 else max(1, total // 10)
         self.verbose = verbose
         self.done = 0
+        self.share = 0.0
+        """Finished part of the work, from 0 to 1."""
+        self.seconds = float(sum(costs) + rest)
+        """What the fit will take; 0: unknown."""
+        self._costs, self._rest = costs, rest
         self._lock = Lock()
         self._started = time.perf_counter()
+        self._owner, self._task = owner, None
+        if getattr(owner, "_skl_callbacks", None):
+            self._task = owner._init_callback_context(max_subtasks=total)
+            self._task.call_on_fit_task_begin(estimator=owner)
+        if _observers and not _outermost:
+            _outermost.append(self)
+        self._inform()
 
-    def step(self) -> None:
-        """Count one more step."""
-        if not self.verbose:
-            return
+    def step(self, number: int = 0, text: str = "") -> None:
+        """Count one more step, the one with this number if their costs are known.
+
+        `text` is printed in place of the number of steps, after each.
+        """
         with self._lock:
             self.done += 1
-            if self.done % self.every == 0 or self.done == self.total:
-                self.print(f"{self.done} of {self.total} {self.unit}")
+            cost = self._costs[number] / self.seconds if self.seconds else 1 / self.total
+            self.share = min(1.0, self.share + cost)
+            if text or self.done % self.every == 0 or self.done == self.total:
+                self.print(text or f"{self.done} of {self.total} {self.unit}")
+            if self._task is not None:
+                part = self._task.subcontext(task_name=self.unit)
+                part.call_on_fit_task_begin(estimator=self._owner)
+                part.call_on_fit_task_end(estimator=self._owner)
+            self._inform()
+            if self.done == self.total and not self._rest:
+                self.finish()
+
+    def finish(self) -> None:
+        """Say that nothing is left to do."""
+        self.share = 1.0
+        self._inform()
+        if self._task is not None:
+            self._task.call_on_fit_task_end(estimator=self._owner)
+        if _outermost == [self]:
+            _outermost.clear()
 
     def print(self, text: str) -> None:
         """Print one line with the seconds so far, unless silent."""
         if self.verbose:
             seconds = time.perf_counter() - self._started
             print(f"[{self.name}] {text}, {seconds:.1f} s", flush=True)
+
+    def _inform(self) -> None:
+        if _outermost == [self]:
+            for observer in _observers:
+                observer(self)

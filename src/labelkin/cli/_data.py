@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from labelkin._utils.files import reason
 from labelkin.cli._methods import Decision
 from labelkin.cli._options import ReadingOptions, TableOptions, names_of
-from labelkin.cli._output import Notes, plural
+from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,28 +35,29 @@ def read_training_data(
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind in ("text", "category")}
-    table = read_table(
-        path,
-        **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-        labels=options.labels,
-        expected=columns,
-    )
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
-    training = find_training_data(
-        table,
-        options.labels,
-        label_column=options.label_column,
-        separator=_TAB.get(options.separator, options.separator),
-        ignore_case=options.ignore_case,
-        no_label=options.no_label or (),
-        missing_labels=options.missing_labels,
-        columns=columns,
-        hierarchy=options.hierarchy,
-        max_words=options.max_words,
-        embedding=options.embedding.value,
-        trend=options.trend,
-        **preparation,
-    )
+    with progress_bar(f"reading {path.name}", hidden=notes.quiet):
+        table = read_table(
+            path,
+            **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
+            labels=options.labels,
+            expected=columns,
+        )
+        training = find_training_data(
+            table,
+            options.labels,
+            label_column=options.label_column,
+            separator=_TAB.get(options.separator, options.separator),
+            ignore_case=options.ignore_case,
+            no_label=options.no_label or (),
+            missing_labels=options.missing_labels,
+            columns=columns,
+            hierarchy=options.hierarchy,
+            max_words=options.max_words,
+            embedding=options.embedding.value,
+            trend=options.trend,
+            **preparation,
+        )
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
@@ -122,12 +123,13 @@ class SavedModel:
 
         schema = self.classifier.schema_
         strings = {*schema.string_columns, *keep, *filter(None, [self.labels.column])}
-        table = read_table(
-            data,
-            **_read_options(reading, strings, schema.decimal_comma),
-            n_features=schema.n_features or None,
-            expected=schema.feature_names or (),
-        )
+        with progress_bar(f"reading {data.name}", hidden=notes.quiet):
+            table = read_table(
+                data,
+                **_read_options(reading, strings, schema.decimal_comma),
+                n_features=schema.n_features or None,
+                expected=schema.feature_names or (),
+            )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
             return table, schema.read(table, notes.pending)

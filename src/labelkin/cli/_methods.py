@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "kin"
 """The method of commands without ``--model``."""
+FASTER = "logistic"
+"""The method that is recommended where that one takes long."""
 
 # What --model auto compares, in the order in which it begins: should the time run out, the
 # recommended method and a quick one have been tried.

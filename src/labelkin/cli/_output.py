@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import typer
 
 from labelkin._utils.names import plural as plural
 from labelkin._utils.names import printable
+from labelkin._utils.progress_bar import progress_bar as progress_bar
 
 
 def echo(*lines: str) -> None:
@@ -144,38 +145,3 @@ def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> No
         raise ValueError(f"{path} exists already; choose another name or add --overwrite.")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"{path} cannot be written: permission denied.")
-
-
-@contextmanager
-def progress_bar(description: str, total: int, *, hidden: bool) -> Iterator[Callable[..., None]]:
-    """Show a bar on stderr while the block runs, if stderr is a terminal.
-
-    The function it yields takes ``completed``, the number of finished steps, and optionally a new
-    ``description``.
-    """
-    if hidden or not sys.stderr.isatty():
-        yield lambda **_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns: Any = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True, highlight=False)
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(description, total=total)
-        yield lambda **change: progress.update(task, **change)
-
-
-@contextmanager
-def member_progress(classifier: Any, description: str, *, hidden: bool) -> Iterator[None]:
-    """Show a bar that advances with each member of an ensemble while the block fits it."""
-    total = getattr(classifier, "n_estimators", None)
-    if not hasattr(classifier, "_callback") or not isinstance(total, int):
-        yield
-        return
-    with progress_bar(description, total, hidden=hidden) as update:
-        classifier._callback = lambda number, error: update(completed=number)
-        try:
-            yield
-        finally:
-            del classifier._callback  # it is no part of the model

@@ -7,7 +7,7 @@ import typer
 
 from labelkin.cli._data import check_data_file
 from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite
-from labelkin.cli._output import check_output, echo, print_json, print_table
+from labelkin.cli._output import check_output, echo, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -108,16 +108,10 @@ def convert(
     from labelkin.datasets import write
 
     check_output(out, overwrite, inputs=[Path(source)])
-    bunch = _load(source, labels, subset, data)
-    write(
-        out,
-        bunch.data,
-        bunch.target,
-        feature_names=bunch.feature_names,
-        label_names=bunch.label_names,
-        feature_n_values=bunch.feature_n_values,
-        split=bunch.split,
-    )
+    with progress_bar("converting", hidden=False):
+        bunch = _load(source, labels, subset, data)
+        names = ("feature_names", "label_names", "feature_n_values", "split")
+        write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
     echo(f"written: {out} ({n:,} rows, {k:,} features, {bunch.target.shape[1]:,} labels)")
 

@@ -17,7 +17,14 @@ from labelkin.cli._data import (
     print_guesses,
     read_training_data,
 )
-from labelkin.cli._methods import DEFAULT, Decision, check_device, find_candidates, parse_decision
+from labelkin.cli._methods import (
+    DEFAULT,
+    FASTER,
+    Decision,
+    check_device,
+    find_candidates,
+    parse_decision,
+)
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -224,7 +231,9 @@ def compare_candidates(
     from labelkin.evaluation import compare
 
     n_folds = folds * settings.get("repeats", 1)
-    with progress_bar("", len(candidates) * n_folds, hidden=hidden) as update:
+    faster = "" if {one.method.name for one in candidates} == {FASTER} else f"--model {FASTER}"
+    total = len(candidates) * n_folds
+    with progress_bar("", total, hidden=hidden, faster=faster) as update:
         return compare(
             {one.method.name: partial(one.make_model, training) for one in candidates},
             training.X,
@@ -257,7 +266,7 @@ def _evaluate_model(
     y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
     print_guesses(table.source, guesses, notes, options.TableOptions)
     notes.flush()
-    with saved.checked():
+    with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
         found = evaluate_model(
             saved.classifier,
             X,

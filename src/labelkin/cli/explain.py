@@ -9,7 +9,7 @@ import typer
 from labelkin._utils.files import open_for_writing
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
-from labelkin.cli._output import Notes, check_output, echo, plural, print_json
+from labelkin.cli._output import Notes, check_output, echo, plural, print_json, progress_bar
 
 EXAMPLES = """Examples:
 
@@ -65,7 +65,7 @@ def command(
     known = saved.read_training(training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
-    with saved.checked():
+    with saved.checked(), progress_bar("explaining", hidden=quiet or as_json):
         found = saved.classifier.explain(one, background=background, training=known)
     shown = identify_rows(table, saved.classifier.schema_)
     ids = [cells[row - 1] for name, cells in shown.items() if name in saved.identifiers]

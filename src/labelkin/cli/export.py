@@ -10,7 +10,7 @@ from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._output import check_output, echo, file_size, print_json
+from labelkin.cli._output import check_output, echo, file_size, print_json, progress_bar
 
 EXAMPLES = """Examples:
 
@@ -48,14 +48,15 @@ def command(
     from labelkin._utils.files import open_for_writing
     from labelkin.onnx import to_onnx
 
-    saved = load_saved_model(model, expected_sha256)
-    exported = to_onnx(
-        saved.classifier.pipeline_,
-        dtype="float32" if float32 else "float64",
-        names=saved.labels.names,
-        features=saved.classifier.schema_.names,
-    )
-    raw = exported.SerializeToString()
+    with progress_bar("exporting", hidden=quiet or as_json):
+        saved = load_saved_model(model, expected_sha256)
+        exported = to_onnx(
+            saved.classifier.pipeline_,
+            dtype="float32" if float32 else "float64",
+            names=saved.labels.names,
+            features=saved.classifier.schema_.names,
+        )
+        raw = exported.SerializeToString()
     with open_for_writing(out) as file:
         file.write(raw)
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._methods import Candidate, find_candidates, parse_decision
+from labelkin.cli._methods import FASTER, Candidate, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
     echo,
     file_size,
-    member_progress,
     print_json,
+    progress_bar,
     shell_line,
 )
 
@@ -70,9 +70,9 @@ def command(
     # Fit the preparation of the columns and the classifier.
     model = chosen.make_model(training)
     started = time.perf_counter()
-    with member_progress(
-        model.estimator, f"fitting {chosen.method.title}", hidden=quiet or as_json
-    ):
+    faster = "" if chosen.method.name == FASTER else f"--model {FASTER}"
+    title, hidden = f"fitting {chosen.method.title}", quiet or as_json
+    with progress_bar(title, 1, hidden=hidden, faster=faster):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
@@ -88,13 +88,10 @@ def command(
     }
     if deciding.decide or deciding.threshold:
         facts["decide"] = deciding.decide or deciding.threshold
-    details = {
-        **facts,
-        "data": str(data),
-        "rows": len(training.y),
-        "decisions": learn_thresholds(model.estimator_, training.y),
-    }
-    digest = save_model(model, out, details=details)
+    details = {**facts, "data": str(data), "rows": len(training.y)}
+    with progress_bar("saving", hidden=hidden):
+        details["decisions"] = learn_thresholds(model.estimator_, training.y)
+        digest = save_model(model, out, details=details)
 
     # Report what was done.
     size = out.stat().st_size if out.is_file() else 0

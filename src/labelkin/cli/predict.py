@@ -5,17 +5,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
 from labelkin.cli._methods import check_device, parse_decision
 from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
-
-if TYPE_CHECKING:
-    from labelkin.cli._data import SavedModel
-    from labelkin.datasets import RawTable
 
 _BLOCK = 2000  # rows that are predicted at a time
 _FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -123,6 +119,7 @@ def command(
         CONFIDENCE,
         PredictionForm,
         PredictionWriter,
+        kept_columns,
     )
 
     # Read the rows, and predict them.
@@ -130,7 +127,10 @@ def command(
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
-    n, kept = table.n_rows, _kept_columns(table, saved, id_column, None if keep is None else wanted)
+    n, kept = (
+        table.n_rows,
+        kept_columns(table, saved.classifier.schema_, id_column, None if keep is None else wanted),
+    )
     notes.flush()
 
     # Predict block by block; each is written before the next one is predicted.
@@ -138,7 +138,8 @@ def command(
         per_label = saved.labels.column is None and not top
     form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
     total = 0
-    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=quiet) as update:
+    hidden = quiet or (to_stdout and sys.stdout.isatty())  # where the rows show how far it is
+    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
         writer = PredictionWriter(stream, format, formulas=formulas)
         for block in gen_batches(n, _BLOCK):
             labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
@@ -182,39 +183,3 @@ def _find_format(out: Path) -> str:
     raise ValueError(
         f"{out}: the format is unknown from the name; end it in .csv, .parquet or .jsonl."
     )
-
-
-def _kept_columns(
-    table: "RawTable", saved: "SavedModel", id_column: str | None, wanted: list[str] | None
-) -> dict[str, list[Any]]:
-    """Return the columns before the predictions: what identifies a row, and those of --keep."""
-    from labelkin.tabular._predictions import identify_rows
-
-    recognised = identify_rows(table, saved.classifier.schema_)
-    own: dict[str, list[Any]] = {
-        name: cells for name, cells in recognised.items() if name in saved.identifiers
-    }
-    if id_column is not None:
-        own = _columns_as_written(table, [id_column], "--id")
-    kept = own or {"row": list(range(1, table.n_rows + 1))}
-    if wanted is None:
-        return kept | {n: c for n, c in recognised.items() if n not in saved.identifiers}
-    if wanted == ["none"] and "none" not in (table.names or ()):
-        return kept
-    return kept | _columns_as_written(table, wanted, "--keep")
-
-
-def _columns_as_written(table: "RawTable", names: list[str], option: str) -> dict[str, list[Any]]:
-    """Return columns of the input as they are written; --keep all means all of them."""
-    from labelkin.datasets.formats._columns import find_columns
-
-    if names and table.names is None:
-        raise ValueError(f"{option} {names[0]}: {table.source} has no column names.")
-    known = table.names or []
-    if option == "--keep" and names == ["all"] and "all" not in known:
-        names = known
-    found = {}
-    for name in names:
-        find_columns([name], known, table.source)
-        found[name] = ["" if cell is None else cell for cell in table.strings(name)]
-    return found

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from labelkin.cli._output import echo
+from labelkin.cli._output import echo, progress_bar
 
 
 def command(
@@ -35,7 +35,8 @@ def command(
             f"--reference {reference}: no such method in {results}; its methods: "
             f"{', '.join(names)}."
         )
-    page = write_report(recorded, out, reference=reference, source=str(results))
+    with progress_bar("drawing and testing", hidden=False):
+        page = write_report(recorded, out, reference=reference, source=str(results))
     failed = sum(status != "ok" for status in recorded.results.get("status", ()))
     cells = f"{len(recorded.results):,} cells"
     echo(cells + (f", {failed:,} of them failed" if failed else ""))

@@ -2,18 +2,16 @@
 
 import os
 import re
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import plural, printable
+from labelkin._utils.names import printable
 from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
-    from labelkin.experiments.run.protocol import Cell
     from labelkin.experiments.run.runner import RunView
     from labelkin.experiments.run.sources import Dataset, Source
 
@@ -125,7 +123,7 @@ def command(
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.protocol import Protocol
-    from labelkin.experiments.run.runner import RunView, run
+    from labelkin.experiments.run.runner import RunView, check_revision, read_stored, run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.methods import user_method
 
@@ -148,7 +146,7 @@ def command(
         shard=_parse_shard(shard),
     )
     if not mix_revisions:
-        _check_revision(plan, store)
+        check_revision(plan, store, retry)
     console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
@@ -165,7 +163,7 @@ def command(
             loaded=_print_guesses,
         )
     except KeyboardInterrupt:
-        stored = len(_read_stored(store).keys() & set(plan.cells()))
+        stored = len(read_stored(store).keys() & set(plan.cells()))
         raise Interrupted(
             f"interrupted: {stored} of {len(plan.cells())} cells are stored in {store}; "
             f"resume with: {command_line}"
@@ -195,36 +193,6 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ValueError(f"--shard {text}: write it as 2/4, the second of four parts.")
     return int(found[1]), int(found[2])
-
-
-def _read_stored(path: Path) -> "dict[Cell, dict[str, Any]]":
-    """Return what a store holds, by cell."""
-    from labelkin.experiments.run.store import EmptyStore, Store
-
-    try:
-        with Store(path) as store:
-            return store.cells()
-    except (FileNotFoundError, EmptyStore):
-        return {}
-
-
-def _check_revision(plan: "Plan", path: Path) -> None:
-    """Refuse to compute new cells beside those of other code."""
-    from labelkin.experiments.run.runner import source_revision
-
-    rows = _read_stored(path)
-    if rows.keys() >= set(plan.cells()):
-        return  # nothing will be computed
-    # All repeats and folds of a dataset and method count: their means would mix revisions.
-    pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
-    stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
-    here = source_revision()
-    del stored[here]
-    if not stored:
-        return
-    listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
-    text = f"{path} holds {listed}, and the code is now {here[:16]}"
-    raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
 
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:

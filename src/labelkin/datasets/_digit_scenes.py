@@ -1,5 +1,6 @@
 """Digit scenes: the bundled dataset of small pictures, which needs no download."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,3 +103,37 @@ def load_digit_scenes(
         DESCR=_DESCRIPTION,
     )
     return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
+
+
+def draw_scenes(images: Any, target: Any, labels: Any, path: Path) -> None:
+    """Draw the first twelve scenes, each above its true and predicted digits, to a PNG file.
+
+    Those without an error come first.
+    """
+    from labelkin._utils.plots import BLUE, ORANGE, new_figure
+
+    figure: Any = new_figure(9, 5.4)
+    axes = figure.subplots(3, 4)
+    errors = (target[: axes.size] != labels[: axes.size]).sum(axis=1)
+    for axis in axes.flat:
+        axis.axis("off")
+    for axis, scene in zip(axes.flat, np.argsort(errors, kind="stable"), strict=False):
+        axis.imshow(images[scene], cmap="gray_r", vmin=0, vmax=1)
+        true, found = (set(np.flatnonzero(one[scene])) for one in (target, labels))
+        style = {"transform": axis.transAxes, "fontsize": 11, "va": "top"}
+        axis.text(0, -0.06, f"true  {' '.join(map(str, sorted(true)))}", color="#555555", **style)
+        axis.text(0, -0.32, "found", color="#555555", **style)
+        # Colours for the colour-blind; signs mark the digits too, for black-and-white prints.
+        for position, digit in enumerate(sorted(true | found)):
+            shown, colour = f"{digit}✓", "#00795A"
+            if digit not in found:
+                shown, colour = f"({digit})✗", BLUE
+            elif digit not in true:
+                shown, colour = f"{digit}✗", ORANGE
+            axis.text(0.24 + 0.19 * position, -0.32, shown, color=colour, weight="bold", **style)
+    share = (target == labels).all(axis=1).mean()
+    title = f"The first {len(errors)} test scenes: digits found by Kin"
+    legend = "3✓ right   (3)✗ missed   3✗ wrong"
+    title += f" (all right in {share:.0%} of all {len(target)})\n{legend}"
+    figure.suptitle(title, fontsize=12)
+    figure.savefig(path, dpi=130)

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 
 from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
-from labelkin._utils.progress import FitProgress, warn_if_long
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
@@ -35,7 +35,7 @@ AUTO_BAG = 0.6
 """The bag of the trials of Θ where the ensemble itself has none."""
 
 
-class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
+class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """Members in constraint projections that vote.
 
     A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.
@@ -48,9 +48,6 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
     sample_weights_: Array
     _fitted_array = "sample_weights_"
     _fits_unknown_blocks = False
-    # Called with the number and the training error of each member when it is trained. Set it
-    # on an instance to follow a long fit; it is no parameter, and a clone does not have it.
-    _callback: Callable[[int, float], None] | None = None
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
@@ -149,9 +146,7 @@ class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
                 cure = "fewer members or, with max_features, fewer features take less time"
                 warn_if_long(self.n_estimators - number, "members", seconds, cure)
             error = f"training error {member.error:.3f}"
-            progress.print(f"member {number} of {self.n_estimators}, {error}")
-            if self._callback is not None:
-                self._callback(number, member.error)
+            progress.step(text=f"member {number} of {self.n_estimators}, {error}")
 
         return data, seeds, report
 

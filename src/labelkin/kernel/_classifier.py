@@ -19,6 +19,7 @@ from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kernel._ridge import RIDGES
+from labelkin.kernel._unknown import left_out_rows
 from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
 
 # Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
@@ -89,7 +90,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
         Score of each training sample by a model of the same width and ridge fitted without
-        it: near 0 or 1, not confined to that range. They cannot train a second model that
+        it: near 0 or 1, not confined to that range. If y has unknown labels, without a tenth of
+        the samples, those of equal number modulo 10. They cannot train a second model that
         combines the scores of many labels: each is biased slightly away from the label of its
         own sample, and that model would recover the label from the bias.
     ridge_ : ndarray of shape (n_labels,)
@@ -231,12 +233,13 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
                 rows = as_rows(take(rows.gather().T, used).T)
         rng = check_random_state(self.random_state)
         self._regression = self._new_regression(rows)
+        fold_of = left_out_rows(labels)
         scores = self._regression.fit_scores(rows, labels, rng)
         self.loo_scores_ = astype(to_device_of(scores, X), X.dtype)
         self.ridge_ = to_device_of(self._regression.ridge_, X)
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 
-        scores = restore_means(to_numpy(self.loo_scores_), labels, np.arange(len(labels)))
+        scores = restore_means(to_numpy(self.loo_scores_), labels, fold_of)
         curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage)
         self.slope_ = to_device_of(curves.slope_, X)
         self.intercept_ = to_device_of(curves.intercept_, X)

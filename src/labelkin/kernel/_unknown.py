@@ -88,12 +88,18 @@ def scores_without_folds(
 
     Without folds, without the tenth of the rows that it belongs to.
     """
-    fold_of = np.arange(len(labels)) % _TENTHS if fold_of is None else fold_of
+    fold_of = left_out_rows(labels) if fold_of is None else fold_of
     scores = np.full(labels.shape, np.nan)
     for fold in np.unique(fold_of[fold_of >= 0]):
         out = fold_of == fold
         scores[out] = fill_unknown(smooth, _hide(labels, out[:, None]), FOLD)[0][out]
     return scores
+
+
+def left_out_rows(labels: Labels) -> Array:
+    """Return the part of each row that is left out at a time: itself, or a tenth of all rows."""
+    rows = np.arange(len(labels))
+    return rows if labels.known is None else rows % _TENTHS
 
 
 def _hide(labels: Labels, hidden: Array) -> Labels:

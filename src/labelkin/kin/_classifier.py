@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import LabelDecision
 from labelkin.decisions._label_decision import check_decision
@@ -26,7 +26,7 @@ from labelkin.metrics import METRICS
 from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
 
 
-class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
+class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """An ensemble of kernels, constraint projections, trees and a linear model, without tuning.
 
     It is the method to try first: no parameter needs to be chosen, the probabilities are
@@ -231,6 +231,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     @blas_threads(None)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -279,7 +280,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        scores = self._fit_members(members, viewed, labels, fold_of, limits, rng)
+        costs, rest = planner.costs(members)
+        progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
+        scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
 
         # Calibrate, weigh, calibrate
         labels, self.oob_indices_ = labels.take(scored).dense(), counted[scored]
@@ -288,6 +291,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
             self.combination_, proba, member_proba = fit_combination(
                 scores, labels, fold_of[scored], log_odds, limits, n_jobs
             )
+        progress.finish()
         self.oob_proba_ = self._as_proba(proba).astype(np.float32)
         self._keep_members(members)
 
@@ -333,11 +337,11 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         fold_of: Array,
         limits: Limits,
         rng: np.random.RandomState,
+        progress: FitProgress,
     ) -> list[Array]:
         """Fit all learners; return the leave-fold-out scores of each member."""
         learners = [(learner, member.view) for member in members for learner in member.learners]
         seeds = rng.randint(2**31 - 1, size=len(learners)).tolist()
-        progress = FitProgress(self, "learners", len(learners), self.verbose)
         n_threads, scored = effective_n_threads(self.n_jobs), np.flatnonzero(fold_of >= 0)
         scores: list[Any] = [None] * len(learners)
 
@@ -345,7 +349,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
             learner, view = learners[number]
             found = learner.fit_scores(rows[view], labels, seeds[number], fold_of)
             scores[number] = found if len(found) == len(scored) else found[scored]
-            progress.step()
+            progress.step(number)
 
         # Learners that use all threads by themselves come one after the other, with all threads of
         # BLAS; the others together, as many as fit into memory.

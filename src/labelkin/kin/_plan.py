@@ -48,6 +48,8 @@ class Limits:
     """Operations per second of the members' products and factorisations, on one core."""
     tree_tests: float = 1e7
     """Rows times features tried times trees per second, on the same core."""
+    combined: float = 5e5
+    """Rows times labels times members per second of the second stage, on the same core."""
 
     # How kernels are solved: exactly, in parts, from landmarks.
     exact_rows: int = 1_000
@@ -188,6 +190,7 @@ class Planner:
     """Draws the bags of projections."""
 
     def __post_init__(self) -> None:
+        self.seconds: dict[str, float] = {}  # of each member that is planned
         (self.n, self.k), self.in_blocks = self.rows["raw"].shape, self.rows["raw"].lazy
 
     def plan(self) -> tuple[list[Member], dict[str, str]]:
@@ -207,9 +210,18 @@ class Planner:
                     f"{self.limits.seconds:.0f} s are left"
                 )
             else:
+                self.seconds[member.name] = seconds
                 members.append(member)
                 left -= seconds
         return members, left_out
+
+    def costs(self, members: list[Member]) -> tuple[list[float], float]:
+        """Return the seconds that each learner will take, and those of their combination."""
+        # A learner takes half a second in which it does little, which the plan leaves out.
+        of_members = {m.name: 0.5 + self.seconds.get(m.name, 1) / len(m.learners) for m in members}
+        n_scored = int((self.fold_of >= 0).sum())
+        rest = n_scored * self.n_labels * len(members) / self.limits.combined
+        return [of_members[m.name] for m in members for _ in m.learners], rest
 
     def describe(self, members: list[Member], left_out: dict[str, str]) -> list[str]:
         """Return a plan in words, line by line."""

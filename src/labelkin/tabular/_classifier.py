@@ -218,7 +218,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         table, target, rows = self._prepare(X, y, labels)
-        pipeline = make_pipeline(self.schema_, self._make_estimator())
+        pipeline = make_pipeline(self.schema_, clone(self._base()))
         if sample_weight is not None and rows is not None:
             sample_weight = _safe_indexing(sample_weight, rows)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -231,7 +231,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
                 raise
             text = "a column of text holds no words to learn from; leave it out."
             raise ArgumentError(text, "text") from error
-        vars(self.estimator_).pop("_callback", None)
         self.fingerprint_ = fingerprint(table, self.columns_)
         if not hasattr(self, "label_names_"):
             self.label_columns_ = LabelColumns(_names_of(self.estimator_))
@@ -295,13 +294,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         from labelkin.kin import KinEnsembleClassifier  # only where it is used
 
         return KinEnsembleClassifier(random_state=0)
-
-    def _make_estimator(self) -> Any:
-        """Return a copy of the classifier; the function that shows progress is copied with it."""
-        made = clone(self._base())
-        if callback := vars(self.estimator or made).get("_callback"):
-            made._callback = callback
-        return made
 
     @classmethod
     def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":
@@ -464,6 +456,8 @@ def _read_target(
     `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
     missing = tags["missing_labels"]
+    if hasattr(y, "to_pandas"):  # polars
+        y = y.to_pandas()
     is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
     if is_series:
         name = str(y.name or "y")

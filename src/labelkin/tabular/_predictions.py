@@ -10,6 +10,7 @@ import numpy as np
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._columns import find_columns
 from labelkin.tabular._frames import escape_formulas, row_confidence
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
@@ -36,6 +37,38 @@ def identify_rows(table: RawTable, schema: Schema) -> dict[str, list[str]]:
         cells = as_written(table, name)
         found[name] = [abbreviate(" ".join(cell.split()), _TEXT) for cell in cells]
     return found
+
+
+def kept_columns(
+    table: RawTable, schema: Schema, id_column: str | None, wanted: list[str] | None
+) -> dict[str, list[Any]]:
+    """Return the columns before the predictions: what identifies a row, and those to keep.
+
+    By default rows have their identifier or, without one, their number, and the start of the text.
+    `wanted` may be ``["all"]`` or ``["none"]``.
+    """
+    recognised = identify_rows(table, schema)
+    own: dict[str, list[Any]] = {
+        name: cells for name, cells in recognised.items() if name in schema.identifiers
+    }
+    if id_column is not None:
+        own = _columns_as_written(table, [id_column], "id")
+    kept = own or {"row": list(range(1, table.n_rows + 1))}
+    if wanted is None:
+        return kept | {n: c for n, c in recognised.items() if n not in schema.identifiers}
+    known = table.names or []
+    if wanted == ["none"] and "none" not in known:
+        return kept
+    everything = wanted == ["all"] and "all" not in known and known
+    return kept | _columns_as_written(table, everything or wanted, "keep")
+
+
+def _columns_as_written(table: RawTable, names: list[str], option: str) -> dict[str, list[str]]:
+    if names and table.names is None:
+        raise ValueError(f"--{option} {names[0]}: {table.source} has no column names.")
+    for name in names:
+        find_columns([name], table.names or [], table.source)
+    return {name: as_written(table, name) for name in names}
 
 
 def as_written(table: RawTable, name: str) -> list[str]:

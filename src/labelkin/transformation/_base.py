@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import has_fit_parameter
 
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import (
     MAX_SEED,
     Array,
@@ -37,7 +37,7 @@ from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 
 
-class TransformationClassifier(MultiLabelClassifier):
+class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
     """Base of multi-label classifiers that are made of single-label ones.
 
     A subclass implements `_fit`, on validated data, and `_proba`. Sample weights go to the base
@@ -68,6 +68,7 @@ class TransformationClassifier(MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @with_callbacks
     def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the single-label classifiers.
 

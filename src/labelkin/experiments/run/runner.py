@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -17,14 +18,14 @@ from joblib import effective_n_jobs
 from rich.console import Console
 from rich.status import Status
 
-from labelkin._utils.names import printable
+from labelkin._utils.names import plural, printable
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import run_jobs
 from labelkin.experiments.run.plan import Plan
 from labelkin.experiments.run.protocol import Cell
 from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.store import Store
+from labelkin.experiments.run.store import EmptyStore, Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.metrics import PAPER_METRICS
 
@@ -99,12 +100,15 @@ def run(
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
-    of its own. With `retry`, cells that failed are computed again. `command` is stored with the
+    of its own. With `retry`, cells that failed are computed again, as are those of a method that
+    has only failed and now has other settings. `command` is stored with the
     results: it repeats the run. `view` counts the cells and shows them; `loaded` is called
     with each dataset that is read. The stored rows of all cells of the plan are returned.
     """
     cells, view = plan.cells(), view or RunView()
+    methods = [_describe_method(plan, name) for name in plan.methods]
     with Store(path, write=True) as store:
+        store.drop_failures(methods)
         rows = store.cells()
         done = {c for c, row in rows.items() if row["status"] == "ok" or not retry}
         stored = {cell: rows[cell] for cell in cells if cell in done}
@@ -121,7 +125,7 @@ def run(
             environment={**describe_environment(), "blas_threads": 1, "jobs": jobs},
             protocol=plan.protocol,
             datasets=map(_describe_dataset, datasets.values()),
-            methods=[_describe_method(plan, name) for name in plan.methods],
+            methods=methods,
         )
         view.begin(len(cells), len(stored))
         n_workers = effective_n_jobs(jobs) if missing else 1
@@ -132,6 +136,32 @@ def run(
                 view.finish(outcome)
         rows = store.cells()
         return [rows[cell] for cell in cells]
+
+
+def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
+    """Return what a store holds, by cell; nothing where there is none."""
+    try:
+        with Store(path) as store:
+            return store.cells()
+    except (FileNotFoundError, EmptyStore):
+        return {}
+
+
+def check_revision(plan: Plan, path: str | Path, retry: bool = False) -> None:
+    """Refuse to compute new cells beside those of other code; `retry` as in `run`."""
+    rows = {c: r for c, r in read_stored(path).items() if r["status"] == "ok" or not retry}
+    if rows.keys() >= set(plan.cells()):
+        return  # nothing will be computed
+    # All repeats and folds of a dataset and method count: their means would mix revisions.
+    pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
+    stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
+    here = source_revision()
+    del stored[here]
+    if not stored:
+        return
+    listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
+    text = f"{path} holds {listed}, and the code is now {here[:16]}"
+    raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
 
 
 def _describe_dataset(data: Dataset) -> dict[str, Any]:

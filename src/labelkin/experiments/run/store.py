@@ -243,6 +243,17 @@ class Store:
             self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
 
+    def drop_failures(self, methods: Iterable[Mapping[str, str]]) -> None:
+        """Remove methods whose settings have changed and whose stored cells have all failed."""
+        with self._transaction():
+            for row in methods:
+                stored = self._select("methods WHERE name = ?", row["name"])
+                if not stored or stored[0]["estimator"] == row["estimator"]:
+                    continue
+                if not self._select("cells WHERE method = ? AND status = 'ok'", row["name"]):
+                    self._db.execute("DELETE FROM cells WHERE method = ?", (row["name"],))
+                    self._db.execute("DELETE FROM methods WHERE name = ?", (row["name"],))
+
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
         planned = {name: getattr(protocol, name) for name in ("folds", "stratified", "seed")}

@@ -1,0 +1,93 @@
+"""A bar on the terminal that shows how far a long computation is, and how long it will take."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from labelkin._utils.optional import import_optional
+
+if TYPE_CHECKING:
+    from labelkin._utils.progress import FitProgress
+
+_PATIENCE = 1.0  # seconds until a bar is shown
+_LONG = 60.0  # seconds of a fit that is announced
+
+
+@contextmanager
+def progress_bar(
+    description: str, total: int | None = None, *, hidden: bool, faster: str = ""
+) -> Iterator[Callable[..., None]]:
+    """Show a bar with the time left on stderr while the block runs, if stderr is a terminal.
+
+    It appears after a second. The function it yields takes ``completed``, the number of finished
+    steps, and optionally a new ``description``; the learners of fits inside the block are parts of
+    a step. A total of None is unknown. Fits that will take more than a minute are announced, with
+    the choice that is `faster`, unless `hidden`.
+    """
+    from labelkin._utils.progress import observe_fits  # which imports scikit-learn
+
+    state: dict[str, Any] = {"completed": 0, "announced": hidden}
+    show: Callable[..., Any] = lambda **_: None  # noqa: E731
+
+    def update(**change: Any) -> None:
+        state.update(change)
+        show(**change, detail="")
+
+    def follow(fit: "FitProgress") -> None:
+        left = fit.seconds * ((total or 1) - state["completed"])
+        if left > _LONG and not state["announced"]:
+            choice = f"; {faster} is faster" if faster else ""
+            print(f"note: this will take about {left / 60:.0f} min{choice}", file=sys.stderr)
+        state["announced"] = True
+        state["seconds"] = fit.seconds * (total or 1)
+        show(
+            completed=state["completed"] + fit.share,
+            detail=f"{fit.done} of {fit.total} {fit.unit}" if fit.share < 1 else "",
+        )
+
+    with observe_fits(follow):
+        if hidden or not sys.stderr.isatty():
+            yield update
+            return
+        parts = import_optional("rich.progress", "cli")
+        # The stream itself: a bar is made of the control characters that a wrapper escapes.
+        stream = getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+        console = import_optional("rich.console", "cli").Console(file=stream, highlight=False)
+        bar = parts.Progress(
+            parts.TextColumn("{task.description}", markup=False),
+            parts.BarColumn(),
+            parts.TextColumn("{task.fields[detail]}", markup=False),
+            parts.TimeElapsedColumn(),
+            _time_left(parts, state),
+            console=console,
+            transient=True,
+        )
+        task = bar.add_task(description, total=total, detail="")
+        show = partial(bar.update, task)
+        timer = Timer(_PATIENCE, bar.start)
+        timer.start()
+        try:
+            yield update
+        finally:
+            timer.cancel()
+            timer.join()
+            bar.stop()
+
+
+def _time_left(parts: Any, state: dict[str, Any]) -> Any:
+    """Return a column with the time left: by the steps so far, or by the estimate of a fit."""
+
+    class TimeLeft(parts.ProgressColumn):
+        def render(self, task: Any) -> Any:
+            elapsed, done = task.elapsed or 0.0, task.completed / (task.total or 1)
+            if done != state.get("done"):  # at the last step
+                state["done"], state["all"] = done, elapsed / done if done else 0.0
+            expected = state["all"] if done else state.get("seconds", 0.0)
+            left = max(0, round(expected - elapsed))
+            shown = f"{left // 60}:{left % 60:02} left" if expected and task.total else ""
+            return import_optional("rich.text", "cli").Text(shown)
+
+    return TimeLeft()

@@ -1,0 +1,130 @@
+"""The bar on a terminal: steps, learners of fits, the time left, the announcement of long fits."""
+
+import io
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("rich")
+
+from labelkin import VPCMEClassifier
+from labelkin._utils import progress_bar as bars
+from labelkin._utils.progress import FitProgress, observe_fits
+from labelkin._utils.progress_bar import progress_bar
+from support.data import make_data
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr(bars, "_PATIENCE", 0.0)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm")
+
+    def begin():  # in the test itself: pytest changes stderr before each test
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        return sys.stderr
+
+    return begin
+
+
+def test_learners_and_the_time_left_are_shown(terminal):
+    stream = terminal()
+    with progress_bar("fitting", 1, hidden=False):
+        progress = FitProgress(object(), "learners", 4, 0)
+        for _ in range(3):
+            time.sleep(0.15)
+            progress.step()
+        time.sleep(0.3)
+    shown = stream.getvalue()
+    assert "fitting" in shown
+    assert "3 of 4 learners" in shown
+    assert " left" in shown
+
+
+def test_nothing_is_shown_but_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(bars, "_PATIENCE", 0.0)
+    for hidden in (True, False):
+        with progress_bar("fitting", 1, hidden=hidden) as update:
+            VPCMEClassifier(n_estimators=2, random_state=0).fit(*make_data(40))
+            update(completed=1, description="more")
+    shown = capsys.readouterr()
+    assert shown.out == shown.err == ""
+
+
+def test_a_quick_block_shows_nothing(terminal, monkeypatch):
+    monkeypatch.setattr(bars, "_PATIENCE", 60.0)
+    stream = terminal()
+    with progress_bar("fitting", 1, hidden=False):
+        pass
+    assert stream.getvalue() == ""
+
+
+def test_long_fits_are_announced_once(capsys):
+    with progress_bar("", 5, hidden=False, faster="--model logistic"):
+        for _ in range(2):
+            FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
+    assert capsys.readouterr().err == (
+        "note: this will take about 3 min; --model logistic is faster\n"
+    )
+    with progress_bar("", 1, hidden=False):
+        FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
+    with progress_bar("", 5, hidden=True):
+        FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
+    assert capsys.readouterr().err == ""
+
+
+def test_only_the_outermost_fit_is_observed():
+    seen = []
+    with observe_fits(lambda fit: seen.append((fit.unit, fit.done, round(fit.share, 3)))):
+        outer = FitProgress(object(), "learners", 2, 0, [1.0, 2.0], rest=1.0)
+        inner = FitProgress(object(), "labels", 1, 0)
+        inner.step()
+        outer.step(1)
+        outer.step(0)
+        outer.finish()
+        FitProgress(object(), "members", 1, 0)
+    steps = [(0, 0.0), (1, 0.5), (2, 0.75), (2, 1.0)]
+    assert seen == [*(("learners", *step) for step in steps), ("members", 0, 0.0)]
+
+
+def test_callbacks_of_scikit_learn():
+    callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9")
+    from labelkin import KinEnsembleClassifier
+
+    class Count:
+        def __init__(self):
+            self.begun, self.ended, self.torn_down = [], 0, 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.begun.append((context.task_name, context.max_subtasks))
+
+        def on_fit_task_end(self, estimator, context):
+            self.ended += 1
+
+        def teardown(self, estimator, context):
+            self.torn_down += 1
+
+    assert isinstance(Count(), callback.FitCallback)
+    X, Y = make_data(60)
+    for model in (
+        VPCMEClassifier(n_estimators=3, random_state=0),
+        KinEnsembleClassifier(n_projections=2, n_trees=5, random_state=0),
+    ):
+        count = Count()
+        plain = model.fit(X, Y).predict_proba(X)
+        assert (model.set_callbacks(count).fit(X, Y).predict_proba(X) == plain).all()
+        (name, total), *steps = count.begun
+        assert (name, len(steps), count.ended) == ("fit", total, total + 1)
+        assert count.torn_down == 1
+    with pytest.raises(ValueError, match="samples"):  # a failed fit ends the callback too
+        model.fit(X, Y[:3])
+    assert count.torn_down <= 2
