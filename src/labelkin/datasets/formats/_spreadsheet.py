@@ -86,6 +86,13 @@ def parse_spreadsheet(raw: bytes, path: str, sheet: str | None = None, **options
             path, f"the sheet {chosen!r} is empty; choose one with sheet=", None, "sheet"
         )
     columns = sorted({column for cells in found.rows.values() for column in cells})
+    # A title above the table: rows of one cell before wider ones.
+    widths = [(number, len(found.rows[number])) for number in sorted(rows)]
+    start = next((number for number, width in widths if width > 1), min(rows))
+    if start > min(rows) and len(columns) > 2:
+        guesses.append(Guess(f"what stands above row {start + 1} left out", ()))
+        rows = [number for number in rows if number >= start]
+        columns = sorted({column for number in rows for column in found.rows[number]})
     n_rows = max(rows) + 1 - min(rows)
     budget.take_columns(len(columns), each=COLUMN_BYTES)
     budget.take(CELL_BYTES * n_rows * len(columns))
@@ -123,7 +130,7 @@ def _choose(
     if sheet is None and len(names) > 1:
         for name in names if expected else ():
             found = read(name)
-            if found.rows and expected & {*found.rows[min(found.rows)].values()}:
+            if any(expected & {*found.rows[row].values()} for row in sorted(found.rows)[:10]):
                 return found, name
     return read(sheet or names[0]), sheet or names[0]
 
