@@ -91,17 +91,10 @@ class TableOptions:
         column_option(help="Separator between the tags of a row; guessed if not given."),
     ] = None
     ignore_case: Annotated[
-        bool,
-        column_option(
-            "--ignore-case", help="Tags that differ by case or spaces only are one label."
-        ),
+        bool, column_option("--ignore-case", help="Tags like Audio and audio are one label.")
     ] = False
     no_label: Annotated[
-        list[str] | None,
-        column_option(
-            metavar="TAG",
-            help="A tag that means that a row has no label, such as none. May be repeated.",
-        ),
+        list[str] | None, column_option(metavar="TAG", help="A tag for rows without labels.")
     ] = None
     hierarchy: Annotated[
         str | None,
@@ -166,10 +159,7 @@ class TableOptions:
             "them if the packages of the extra text are installed."
         ),
     ] = Embedding.auto
-    trend: Annotated[
-        bool,
-        column_option("--trend", help="Use the year of dates, not only month, weekday and hour."),
-    ] = False
+    trend: Annotated[bool, column_option("--trend", help="Use the year of dates, too.")] = False
 
 
 @dataclass(frozen=True)
@@ -188,31 +178,11 @@ class ReadingOptions:
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
     ] = None
     header: Annotated[
-        bool | None,
-        column_option(
-            "--header/--no-header",
-            help="Whether the first row names the columns; without names they are c1, c2, ….",
-            show_default=False,
-        ),
+        bool | None, column_option("--header/--no-header", help="Whether row 1 names the columns.")
     ] = None
-    sheet: Annotated[
-        str | None,
-        column_option(
-            help="Sheet of a spreadsheet; by default the first that has one of the columns named "
-            "or needed, else the first."
-        ),
-    ] = None
-    x: Annotated[
-        str | None, column_option("--x", help="Array of features in an .npz file; by default X.")
-    ] = None
-    y: Annotated[
-        str | None,
-        column_option(
-            "--y",
-            help="Array of labels in an .npz file, by default y; the file with the labels of an "
-            ".npy file, by default y.npy beside X.npy.",
-        ),
-    ] = None
+    sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
+    x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
+    y: Annotated[str | None, column_option("--y", help="Array or .npy file of labels.")] = None
 
 
 @dataclass(frozen=True)
