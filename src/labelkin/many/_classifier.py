@@ -270,7 +270,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             texts = self.vectorizer.transform(["" if text is None else text for text in texts])
         if texts.shape != (q, self.n_features_in_):
             raise ValueError(
-                f"label_texts must have one row per column of y and the features of X, shape "
+                f"label_texts must have one text per column of y and the features of X, shape "
                 f"{(q, self.n_features_in_)}, got {texts.shape}."
             )
         texts = _as_csr(texts)
