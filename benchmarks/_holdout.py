@@ -138,7 +138,10 @@ def flattery_findings(
         sentences.append(
             "From the folds to the test rows, mean average precision changes by "
             f"{signed(found.expected)} points for the methods of other libraries and by "
-            f"{listing(parts)}: by that measure, figures by folds are too high by "
-            f"{listing(shortfalls)} points."
+            f"{listing(parts)}. "
+            + ("The difference, " if len(judged) == 1 else "The differences, ")
+            + f"{listing(shortfalls)} points, "
+            + ("estimates" if len(judged) == 1 else "estimate")
+            + " by how much figures by folds are too high (negative: too low)."
         )
     return sentences

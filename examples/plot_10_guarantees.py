@@ -1,6 +1,6 @@
 """
-How sure for how many?
-======================
+Guaranteed recall and precision
+===============================
 
 A level of recall or precision that new rows are to reach, and what it costs: the number of labels
 that are predicted.

@@ -248,3 +248,28 @@ def test_a_single_fold_stays_as_it_is(rows):
     Y, _ = rows
     scores = np.ones((60, 3))
     np.testing.assert_array_equal(restore_means(scores, Y, np.zeros(60, dtype=int)), scores)
+
+
+@pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2, 200)], ids=["equal", "weighted"])
+def test_curves_of_known_labels_are_those_of_their_rows(weight):
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(200, 3))
+    Y = (scores + rng.normal(size=(200, 3)) > 0.5).astype(np.uint8)
+    known = rng.random(Y.shape) < [0.9, 0.5, 0.3]
+    curves = SlopeCalibration(0.0, "none").fit(scores, Labels(Y * known, weight, known))
+    for label, rows in enumerate(known.T):
+        some = Labels(Y[rows][:, [label]], None if weight is None else weight[rows])
+        alone = SlopeCalibration(0.0, "none").fit(scores[rows][:, [label]], some)
+        np.testing.assert_allclose(curves.slope_[label], alone.slope_[0], rtol=1e-6)
+        np.testing.assert_allclose(curves.intercept_[label], alone.intercept_[0], rtol=1e-6)
+
+
+def test_means_are_those_of_known_labels():
+    Y = np.array([[1, 1], [0, 0], [1, 0], [1, 0]], dtype=np.uint8)
+    known = np.array([[1, 1], [1, 0], [1, 0], [0, 0]], dtype=bool)
+    labels, fold_of = Labels(Y * known, None, known), np.array([0, 0, 1, 1])
+    restored = restore_means(np.zeros((4, 2)), labels, fold_of)
+    # 2 of 3 in all rows; 1 of 1 without the first fold, 1 of 2 without the second. Of the second
+    # label nothing is known without the first fold.
+    np.testing.assert_allclose(restored[:, 0], np.array([-2, -2, 1, 1]) / 6)
+    np.testing.assert_allclose(restored[:, 1], [1, 1, 0, 0])

@@ -84,7 +84,7 @@ COMMANDS = {
     "no such label": ["evaluate", "T", "--labels", "\x1b[31m,\u202e"],
     "no such file": ["predict", "M", "\x1b[31m\nwritten: /etc/passwd.csv"],
     "no such option": ["fit", "T", "\x1b]0;x\x07", "--\x1b[31m"],
-    "no such command": ["\x1b[31m"],
+    "no such command": ["x\x1b[31m"],
     "no such method": ["fit", "T", "--model", "\x9b2J"],
     "not a model": ["predict", "T", "T"],
 }

@@ -133,7 +133,7 @@ def run(capsys, *words):
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "options", "n_labels", "said"), FILES, ids=lambda x: str(x)
+    ("name", "make", "options", "n_labels", "said"), FILES, ids=[one[0] for one in FILES]
 )
 def test_from_evaluate_to_serve(name, make, options, n_labels, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -486,7 +486,7 @@ def test_columns_kept_and_confidence(model):
         first = json.loads(file.readline())
     assert first["plot"] == truth[0][1]
     assert isinstance(first["predicted_labels"], list)
-    # Beside the true labels, those that are predicted have another name.
+    # If the true labels are kept, the columns of predictions have another name.
     ok("predict", model, "new.csv", "--keep", "drama", "--out", "beside.csv")
     predicted = [f"predicted_{name}" for name in LABELS]
     head = ["id", "drama", "predicted_labels", "confidence", *predicted]

@@ -302,6 +302,16 @@ def test_the_page_in_a_browser(address, folder, browser):
     # Drop a file, and see why.
     browser.find_element(By.ID, "file").send_keys(str(folder / "new.csv"))
     wait_for(browser, "return document.querySelectorAll('#body tr.row').length === 12")
+    shown = browser.find_element(By.CSS_SELECTOR, "#body tr.row").text
+    assert "tt0060" in shown
+    head = [cell.text for cell in browser.find_elements(By.CSS_SELECTOR, "#head th")]
+    assert head == ["row", "id", "plot", "predicted labels", "confidence"]
+    for width in (390, 1280):
+        resize(browser, width)
+        assert too_wide(browser) == []
+    # No header is broken inside a word.
+    lines = "[...document.querySelectorAll('#head th')].map((cell) => cell.offsetHeight)"
+    assert max(js(browser, f"return {lines}")) < 50
     browser.find_elements(By.CSS_SELECTOR, "#body tr.row")[2].click()
     wait_for(browser, "return document.querySelector('#body .open .why li') !== null")
     assert js(browser, "return window.evil ?? null") is None

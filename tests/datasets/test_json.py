@@ -74,3 +74,19 @@ def test_mutated_records(tmp_path):
     corpus = [b'[{"a": 1.5, "y": 0}, {"a": 2, "y": 1}]', b'{"a": 1, "y": 0}\n{"y": 1, "a": 1e9}']
     found = {outcome(tmp_path / "t.json", raw, labels="y") for raw in inputs(corpus, count=400)}
     assert found == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{"a":1,"a":2}', "a"),
+        ('[{"a":1},{"b":1,"b":1}]', "b"),
+        ('{"a":{"b":1},"a.b":2}', "a.b"),
+        ('{"a":1}\n{"x":{"y":1,"y":2}}', "y"),
+    ],
+)
+def test_two_fields_of_one_name(text, name, tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=f"t.jsonl: an object has two fields named '{name}'"):
+        read_table(path)

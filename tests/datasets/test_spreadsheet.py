@@ -197,3 +197,12 @@ def test_dates_since_1904(tmp_path):
     path = write_bytes(tmp_path / "t.xlsx", xlsx(**{"xl/workbook.xml": book}))
     first = datetime.date(1904, 1, 1) + datetime.timedelta(days=45000)
     assert read_table(path).data["day"][0] == str(first)
+
+
+def test_a_title_above_the_table(tmp_path):
+    rows = [row(cell("Report of May")), row(), row(cell("a"), cell("b"), cell("c"))]
+    rows += [row(cell(f"t{i}"), cell("x"), cell("y")) for i in range(3)]
+    found = read_table(write_bytes(tmp_path / "t.ods", ods("".join(rows))))
+    assert found.names == ["a", "b", "c"]
+    assert found.n_rows == 3
+    assert found.guesses[0].text == "what stands above row 3 left out"

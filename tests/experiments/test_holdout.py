@@ -52,7 +52,7 @@ def test_in_sentences():
     assert (
         "changes by +2.00 points for the methods of other libraries and by 0.00 for Kin" in second
     )
-    assert "figures by folds are too high by +2.00 points" in second
+    assert "The difference, +2.00 points, estimates by how much figures by folds" in second
 
 
 def test_no_tests_and_no_published_figures_without_folds():

@@ -92,6 +92,21 @@ def test_curves_of_condensed_points_are_those_of_all_rows():
     np.testing.assert_allclose(condensed.intercept_, all_rows.intercept_, atol=0.02)
 
 
+def test_condensed_points_count_known_labels():
+    rng = np.random.RandomState(0)
+    scores = rng.standard_normal((4000, 2))
+    known = rng.rand(4000, 2) < [0.9, 0.4]
+    Y = (scores + rng.standard_normal((4000, 2)) > 0).astype(float) * known
+    few = Limits(stage_entries=100, edge_points=50)
+    _, targets = condense(scores, Labels(Y, None, known), few)
+    np.testing.assert_array_equal(targets.total, known.sum(axis=0))
+    all_rows, condensed = (
+        fit_curves(scores, Labels(Y, None, known), "none", one) for one in (LIMITS, few)
+    )
+    np.testing.assert_allclose(condensed.slope_, all_rows.slope_, rtol=0.02)
+    np.testing.assert_allclose(condensed.intercept_, all_rows.intercept_, atol=0.03)
+
+
 def test_cross_fitted_probabilities_depend_on_no_label_of_their_folds(data):
     A, Y = data
     fold_of = np.random.RandomState(0).permutation(np.arange(200) % 10)

@@ -172,8 +172,8 @@ def check_device(device: str | None, decision: object = None) -> None:
         return
     if decision is not None:
         raise ValueError(
-            f"--device {device}: with --decide or --threshold models are fitted on the processor; "
-            "leave out one of them, or decide when predicting."
+            f"--device {device}: with --decide or --threshold, models are fitted on the CPU; leave "
+            "out --device, or the other option."
         )
     import numpy as np
 

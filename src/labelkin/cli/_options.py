@@ -47,8 +47,8 @@ MissingLabels = Annotated[
     Empty | None,
     column_option(
         "--missing-labels",
-        help="What an empty label cell means: no, unknown (the model learns from the others), or "
-        "drop, which leaves out its row; guessed if not given.",
+        help="What an empty label cell means: no, or unknown (the model is fitted to the known "
+        "labels); drop leaves out rows with empty label cells. Guessed if not given.",
     ),
 ]
 Device = Annotated[str | None, method_option(metavar="cpu|cuda", help="Device to compute on.")]
@@ -82,7 +82,8 @@ class TableOptions:
     label_column: Annotated[
         str | None,
         column_option(
-            metavar="COLUMN", help="The column of tags, even if it holds only words like yes or 1."
+            metavar="COLUMN",
+            help="The one column of tags, also if the tags are words such as yes, or numbers.",
         ),
     ] = None
     separator: Annotated[
@@ -90,24 +91,18 @@ class TableOptions:
         column_option(help="Separator between the tags of a row; guessed if not given."),
     ] = None
     ignore_case: Annotated[
-        bool,
-        column_option(
-            "--ignore-case", help="Tags that differ by case or spaces only are one label."
-        ),
+        bool, column_option("--ignore-case", help="Tags like Audio and audio are one label.")
     ] = False
     no_label: Annotated[
-        list[str] | None,
-        column_option(
-            metavar="TAG",
-            help="A tag that means that a row has no label, such as none. May be repeated.",
-        ),
+        list[str] | None, column_option(metavar="TAG", help="A tag for rows without labels.")
     ] = None
     hierarchy: Annotated[
         str | None,
         column_option(
             metavar="FILE|SEPARATOR|none",
-            help="Nested labels: a separator inside their names (science/physics), or a file with "
-            "a parent and a child per line; guessed if the parents are labels, too.",
+            help="Nested labels: the separator inside their names (/ in science/physics), a file "
+            "with one pair of parent and child per line, or none; guessed if the parents are "
+            "labels, too.",
         ),
     ] = None
     missing_labels: MissingLabels = None
@@ -158,21 +153,18 @@ class TableOptions:
         int | None,
         column_option(
             min=1,
-            help="Maximum number of words kept per --text column; by default 5000, and 100000 with "
+            help="Maximum number of words kept per text column; by default 5000, and 100000 with "
             "2000 labels and more.",
         ),
     ] = None
     embedding: Annotated[
         Embedding,
         column_option(
-            help="Whether texts have embeddings, which know words of like meaning: auto, where "
-            "labelkin[text] is installed."
+            help="Embeddings of texts, which are alike for words of similar meaning: auto uses "
+            "them if the packages of the extra text are installed."
         ),
     ] = Embedding.auto
-    trend: Annotated[
-        bool,
-        column_option("--trend", help="Use the year of dates, and not only month, day and hour."),
-    ] = False
+    trend: Annotated[bool, column_option("--trend", help="Use the year of dates, too.")] = False
 
 
 @dataclass(frozen=True)
@@ -191,27 +183,11 @@ class ReadingOptions:
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
     ] = None
     header: Annotated[
-        bool | None,
-        column_option(
-            "--header/--no-header",
-            help="Whether the first row names the columns; without names they are c1, c2, ….",
-            show_default=False,
-        ),
+        bool | None, column_option("--header/--no-header", help="Whether row 1 names the columns.")
     ] = None
-    sheet: Annotated[
-        str | None, column_option(help="Sheet of a spreadsheet; by default the first.")
-    ] = None
-    x: Annotated[
-        str | None, column_option("--x", help="Array of features in an .npz file; by default X.")
-    ] = None
-    y: Annotated[
-        str | None,
-        column_option(
-            "--y",
-            help="Array of labels in an .npz file, by default y; the file with the labels of an "
-            ".npy file, by default y.npy beside X.npy.",
-        ),
-    ] = None
+    sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
+    x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
+    y: Annotated[str | None, column_option("--y", help="Array or .npy file of labels.")] = None
 
 
 @dataclass(frozen=True)
@@ -224,7 +200,7 @@ class DecisionOptions:
             metavar="f1|recall:0.9|cost:FN=5|…",
             help="What the predicted labels optimise: f1, macro_f1, micro_f1, jaccard, "
             "subset_accuracy, cardinality (as many labels as in training), expected_f1, a level "
-            "that new rows are to reach (recall:0.9, precision:0.9, or macro_recall:0.9 for each "
+            "guaranteed for new rows (recall:0.9, precision:0.9, or macro_recall:0.9 for each "
             "label), or costs: "
             "with cost:FN=5 a missed label costs as much as five wrong ones. By default labels "
             "more likely than not are predicted.",
@@ -265,9 +241,9 @@ class MethodOptions:
         str | None,
         method_option(
             metavar="SECONDS|COLUMN",
-            help="A number: with --model auto, the seconds for comparing methods (60). For "
-            "evaluate also the column with the time of a row: each fold is predicted from earlier "
-            "rows.",
+            help="Seconds for comparing methods with --model auto; by default 60. evaluate "
+            "also accepts the column with the time of each row: each fold is then predicted from "
+            "earlier rows.",
         ),
     ] = None
     settings: Annotated[
@@ -298,7 +274,7 @@ class MethodOptions:
         if self.time is None or self.time_column is not None:
             return 60
         if not float(self.time) >= 1:
-            raise ValueError(f"--time {self.time}: it takes at least one second.")
+            raise ValueError(f"--time {self.time}: it must be at least one second.")
         return float(self.time)
 
 

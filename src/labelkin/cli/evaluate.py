@@ -104,15 +104,16 @@ def command(
         str | None,
         options.method_option(
             metavar="COLUMN",
-            help="The column with the group of a row, such as the patient: its rows are in one "
-            "fold, so that figures are for new groups. It is no feature.",
+            help="The column with the group of each row, such as the patient. All rows of a group "
+            "are in one fold, so that the figures hold for new groups. The column is not used as "
+            "a feature.",
         ),
     ] = None,
     metrics: Annotated[
         str | None,
         options.output_option(
-            help="Names of metrics separated by commas; paper: the seven of the VPCME paper; all. "
-            "The first one decides which method is best."
+            help="Names of metrics separated by commas, paper (the seven of the VPCME paper), or "
+            "all. The first one decides which method is best."
         ),
     ] = None,
     per_label: Annotated[
@@ -126,7 +127,7 @@ def command(
         options.output_option(
             metavar="FILE",
             help="Write a page (.html) with curves, thresholds to try, a learning curve, the worst "
-            "mistakes and likely labelling errors. It takes about as long again.",
+            "mistakes and likely labelling errors. This takes about as long as the evaluation.",
         ),
     ] = None,
     overwrite: options.Overwrite = False,

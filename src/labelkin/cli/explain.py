@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Explain why a model predicts the labels of one row.
 
-    Each label has its probability and the words and values that speak most for (+) or against (−)
+    Each label has its probability and the words and values that count most for (+) or against (−)
     it, on the scale of log odds: +0.7 doubles the odds. Kin and kernel ridge also list what each
     member and which training rows add; methods based on neighbours list the nearest training rows.
     """

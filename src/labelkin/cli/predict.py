@@ -89,8 +89,8 @@ def command(
         bool,
         options.output_option(
             "--formulas/--no-formulas",
-            help="Leave texts of a CSV file that begin like a formula (=, +, -, @) as they are, or "
-            "write a single quote before them, for files of others that a spreadsheet opens.",
+            help="With --no-formulas, texts of a CSV file that begin like a formula (=, +, -, @) "
+            "get a single quote before them, so that a spreadsheet does not compute them.",
         ),
     ] = True,
     expected_sha256: options.Sha256 = None,
@@ -103,9 +103,9 @@ def command(
     The output has one row per row of DATA: its identifier or number, the start of its text (or the
     columns of --keep), the predicted labels in one column and the confidence (the probability that
     the decision on the row's least certain label is right). If the model was trained on one column
-    per label, such columns of 0 and 1 follow. Beside the true labels, those that are predicted are
-    named predicted_…. Columns of DATA that the model was not trained on are ignored. --json prints
-    one JSON object per row. Rows are predicted and written in blocks.
+    per label, such columns of 0 and 1 follow. If the output also has the true labels, the columns
+    of predictions are named predicted_…. Columns of DATA that the model was not trained on are
+    ignored. --json prints one JSON object per row. Rows are predicted and written in blocks.
     """
     to_stdout = str(out) == "-"
     format = ("jsonl" if as_json else "csv") if to_stdout else _find_format(out)

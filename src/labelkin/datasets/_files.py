@@ -247,7 +247,8 @@ def read_table(
         them they are c1, c2, …. By default it does, and a file whose first row looks like the
         others is refused.
     sheet : str, optional
-        The sheet of a spreadsheet; by default the first.
+        The sheet of a spreadsheet; by default the first that has an expected column, else the
+        first.
     x, y : str, optional
         Names of the arrays of features and labels in an ``.npz`` file, by default X and y; of an
         ``.npy`` file, `y` is the file with the labels, by default y.npy beside X.npy. Arrays of

@@ -62,7 +62,7 @@ def check_decision(decision: Any) -> None:
     elif metric.needs == "score":
         why = "is a metric of rankings, which no threshold changes"
     else:
-        why = "alone is best with every label predicted, or hardly any"
+        why = "alone is optimal if every label is predicted, or hardly any"
     name = str(decision).partition(":")[0]
     example = f"{name if name in GUARANTEES else 'recall'}:0.9"
     raise ValueError(

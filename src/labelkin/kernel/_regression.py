@@ -18,7 +18,7 @@ from labelkin.kernel._ridge import (
     choose_ridges,
     fit_ridge,
 )
-from labelkin.kernel._unknown import some_labels
+from labelkin.kernel._unknown import some_labels, spectrum_smoother
 from labelkin.rows import (
     HOST,
     Labels,
@@ -129,6 +129,11 @@ class KernelRidge:
             self.ridge_, _ = choose_ridges(*given)
         scores, self.coef_, self.intercept_ = fit_ridge(spectrum, labels, self.ridge_, fold_of)
         return to_numpy(scores)
+
+    def fit_smoother(self, rows: Rows, labels: Labels, ridge: float) -> Callable:
+        """Return the function Y → HY of fitted values; the ridge is in units of the scale."""
+        spectrum = self._decompose(rows, labels, np.random.RandomState(0), None)
+        return spectrum_smoother(spectrum, ridge * spectrum.scale)
 
     def scores(self, rows: Any) -> Any:
         """Return scores of queries, where they are."""

@@ -92,7 +92,7 @@ def scores_without_folds(
     scores = np.full(labels.shape, np.nan)
     for fold in np.unique(fold_of[fold_of >= 0]):
         out = fold_of == fold
-        scores[out] = fill_unknown(smooth, _hide(labels, out[:, None]), FOLD)[0][out]
+        scores[out] = fill_unknown(smooth, hide_cells(labels, out[:, None]), FOLD)[0][out]
     return scores
 
 
@@ -102,7 +102,7 @@ def left_out_rows(labels: Labels) -> Array:
     return rows if labels.known is None else rows % _TENTHS
 
 
-def _hide(labels: Labels, hidden: Array) -> Labels:
+def hide_cells(labels: Labels, hidden: Array) -> Labels:
     """Return the same with some cells taken for unknown."""
     known = labels.known & ~hidden
     return Labels(np.where(known, labels.Y, 0), labels.weight, known)
@@ -130,10 +130,8 @@ def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Label
     be solved in a few steps, or that is too small. These have an error beyond all others.
     """
     part_of = np.random.RandomState(0).randint(_PARTS, size=labels.shape)
-    # Of many labels one part is enough.
-    parts = [
-        _hide(labels, part_of == part) for part in range(_PARTS if labels.shape[1] <= 16 else 1)
-    ]
+    n_parts = _PARTS if labels.shape[1] <= 16 else 1  # of many labels one is enough
+    parts = [hide_cells(labels, part_of == part) for part in range(n_parts)]
     counted = replace(counted, known=np.asarray(counted.known) & (part_of < len(parts)))
     filled: list[Any] = [None] * len(parts)
     errors, best = np.full((len(ridges), labels.shape[1]), np.inf), np.inf

@@ -168,10 +168,10 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
 
     With unknown labels, kernel regressions and logistic regressions are those of each label on the
     rows where it is known. Forests of single labels are grown on these; for forests of all labels,
-    unknown labels are replaced by their means in the bag. Pairs of a projection are drawn by the
-    labels known in both rows. Widths and ridges are chosen by approximate leave-one-out errors of
-    known labels, and the scores of a fold left out are computed to about one hundredth. A label of
-    which nothing is known has the probability 1/2.
+    unknown labels are replaced by a kernel regression on those known in the bag. Pairs of a
+    projection are drawn by the labels known in both rows. Widths and ridges are chosen by known
+    labels that are taken for unknown, and the scores of a fold left out are computed to about one
+    hundredth. A label of which nothing is known has the probability 1/2.
 
     With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels,
     projections, topics and logistic regression are then computed on the device of X, and trees and

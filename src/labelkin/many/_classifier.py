@@ -270,8 +270,8 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             texts = self.vectorizer.transform(["" if text is None else text for text in texts])
         if texts.shape != (q, self.n_features_in_):
             raise ValueError(
-                f"label_texts must hold one text per column of y, in the features of X: its shape "
-                f"is {texts.shape}, not {(q, self.n_features_in_)}."
+                f"label_texts must have one text per column of y and the features of X, shape "
+                f"{(q, self.n_features_in_)}, got {texts.shape}."
             )
         texts = _as_csr(texts)
         if not self.zero_shot:
@@ -374,7 +374,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         q = self._n_labels
         if not isinstance(k, Integral) or not 1 <= k <= q:
             raise ValueError(
-                f"k must be a whole number from 1 to {q}, the number of labels: {k!r}."
+                f"k must be a whole number from 1 to {q}, the number of labels, got {k!r}."
             )
         found = self._sparse_proba(X)
         most = k + int(np.diff(found.indptr).max(initial=0))

@@ -12,7 +12,8 @@ only these, and never ask which kind of rows they have. `as_rows` makes rows of 
 The class `Rows` documents what both have. Rows lie in blocks: one in memory, many on Dask. A
 *function of a block* gets the block's matrix, its parts and what all blocks share.
 
-`Labels` are the (n, q) label matrix, dense or sparse, with the weights of the samples.
+`Labels` are the (n, q) label matrix, dense or sparse, with the mask of known labels and the weights
+of the samples.
 """
 
 # ruff: noqa: F401

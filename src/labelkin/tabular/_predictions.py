@@ -95,8 +95,8 @@ class PredictionForm:
         """Return one row per row, from the row `first` on.
 
         Label sets are joined by the separator of the training data, or written as lists if a label
-        contains it. Beside the true labels, those that are predicted are called ``predicted_…``.
-        Another column gets a "_" if a label has its name.
+        contains it. If true labels are kept, columns of predictions are named
+        ``predicted_…``. Another column gets a "_" if a label has its name.
         """
         names, separator = list(self.labels.names), self.labels.separator
         labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels

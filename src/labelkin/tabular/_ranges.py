@@ -49,7 +49,7 @@ def note_outside(
         parts.append(text + "".join(f" ({n:,} {word} any)" for n, word in sides[1:]))
     if not parts:
         return None
-    more = f" and {len(parts) - 5} more columns alike" if len(parts) > 5 else ""
+    more = f" and {len(parts) - 5} more columns" if len(parts) > 5 else ""
     return f"{', '.join(parts[:5])}{more}; such predictions are less certain"
 
 

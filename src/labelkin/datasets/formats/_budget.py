@@ -28,7 +28,7 @@ class Budget:
 
     def check(self, n_bytes: int, what: str = "the file") -> None:
         """Refuse a file that is about to take too much."""
-        if n_bytes > self.left:
+        if not 0 <= n_bytes <= self.left:  # a negative size would be a debt
             raise FormatError(self.source, too_large(self.limit, what))
 
     def check_lines(self, content: bytes) -> None:

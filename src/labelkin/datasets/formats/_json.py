@@ -1,6 +1,7 @@
 """Records in JSON: one object per line, or one array of them."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,9 @@ def parse_json(
     budget.take(_OBJECT_BYTES * counts[b"{"] + _ARRAY_BYTES * counts[b"["])
     text, _found = decode(raw, path, encoding)
     try:
-        records = [dict(_flatten(record, budget)) for record in _parse(text, path)]
+        records = [_unique(list(_flatten(record, budget))) for record in _parse(text, path)]
+    except _TwoFields as error:
+        raise FormatError(path, f"{error}; rename one") from None
     except RecursionError:
         raise FormatError(path, f"its values are nested too deeply; {_CURE}") from None
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
@@ -77,10 +80,24 @@ def parse_json(
     return found
 
 
+class _TwoFields(ValueError):
+    """An object has two fields of one name, of which Python would keep the last."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise _TwoFields(f"an object has two fields named {shorten(twice)}")
+    return found
+
+
 def _parse(text: str, path: str | Path) -> list[dict[str, Any]]:
     """Return the objects in a text."""
     try:
-        records = json.loads(text)
+        records = json.loads(text, object_pairs_hook=_unique)
+    except _TwoFields:
+        raise
     except ValueError:
         records = list(_parse_lines(text, path))
     records = [records] if isinstance(records, dict) else records
@@ -99,7 +116,9 @@ def _parse_lines(text: str, path: str | Path) -> Iterator[Any]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield json.loads(line, object_pairs_hook=_unique)
+            except _TwoFields:
+                raise
             except ValueError as error:
                 message = f"not JSON ({reason(error, 100)}); {_CURE}"
                 raise FormatError(path, message, number) from None

@@ -24,6 +24,7 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import CELL_BYTES, COLUMN_BYTES, MISSING, table_of_cells
 from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
 
+_ELEMENT_BYTES = 40  # for an element, whose time is to be limited, too
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -42,7 +43,8 @@ class Sheet:
 
     def add(self, row: int, column: int, text: str, n_rows: int = 1, n_columns: int = 1) -> None:
         """Store a cell, and as many like it as the file repeats it below and beside it."""
-        if not 0 <= row <= _MAX_ROWS - n_rows or not 0 <= column <= _MAX_COLUMNS - n_columns:
+        is_inside = 0 <= row <= _MAX_ROWS - n_rows and 0 <= column <= _MAX_COLUMNS - n_columns
+        if not is_inside or min(n_rows, n_columns) < 1:
             raise ValueError("a cell lies outside of any sheet")
         self.budget.take(n_rows * n_columns * (_STORED_BYTES + 4 * len(text)))
         for i in range(row, row + n_rows):
@@ -67,7 +69,8 @@ def parse_spreadsheet(raw: bytes, path: str, sheet: str | None = None, **options
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             check_archive(archive, len(raw))
-            book = (_Excel if "xl/workbook.xml" in archive.namelist() else _OpenDocument)(archive)
+            is_excel = "xl/workbook.xml" in archive.namelist()
+            book = (_Excel if is_excel else _OpenDocument)(archive, budget)
             names = book.sheet_names()
             found, chosen = _choose(book, names, sheet, {*options.get("expected", ())}, budget)
     except (FormatError, ArgumentError):
@@ -83,6 +86,13 @@ def parse_spreadsheet(raw: bytes, path: str, sheet: str | None = None, **options
             path, f"the sheet {chosen!r} is empty; choose one with sheet=", None, "sheet"
         )
     columns = sorted({column for cells in found.rows.values() for column in cells})
+    # A title above the table: rows of one cell before wider ones.
+    widths = [(number, len(found.rows[number])) for number in sorted(rows)]
+    start = next((number for number, width in widths if width > 1), min(rows))
+    if start > min(rows) and len(columns) > 2:
+        guesses.append(Guess(f"what stands above row {start + 1} left out", ()))
+        rows = [number for number in rows if number >= start]
+        columns = sorted({column for number in rows for column in found.rows[number]})
     n_rows = max(rows) + 1 - min(rows)
     budget.take_columns(len(columns), each=COLUMN_BYTES)
     budget.take(CELL_BYTES * n_rows * len(columns))
@@ -120,18 +130,22 @@ def _choose(
     if sheet is None and len(names) > 1:
         for name in names if expected else ():
             found = read(name)
-            if found.rows and expected & {*found.rows[min(found.rows)].values()}:
+            if any(expected & {*found.rows[row].values()} for row in sorted(found.rows)[:10]):
                 return found, name
     return read(sheet or names[0]), sheet or names[0]
 
 
 def _parse(
-    content: bytes,
+    archive: zipfile.ZipFile,
+    part: str,
+    budget: Budget,
     start: Callable[[str, dict[str, str]], None],
     end: Callable[[str], None] = lambda name: None,
     text: Callable[[str], None] | None = None,
 ) -> None:
-    """Call functions for the elements of XML, by their names without a namespace."""
+    """Call functions for the elements of a part, by their names without a namespace."""
+    content = archive.read(part)
+    budget.check(_ELEMENT_BYTES * content.count(b"<"))
 
     def refuse(*_: object) -> NoReturn:
         raise ValueError("its XML declares a document type")
@@ -148,11 +162,11 @@ def _parse(
 class _Excel:
     """A workbook of Excel: sheets with numbers of shared strings, and styles that make dates."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive, self.parts = archive, {*archive.namelist()}
+    def __init__(self, archive: zipfile.ZipFile, budget: Budget) -> None:
+        self.archive, self.budget, self.parts = archive, budget, {*archive.namelist()}
         self.sheets: list[tuple[str, str]] = []
         self.epoch = datetime(1899, 12, 30)
-        _parse(archive.read("xl/workbook.xml"), self._start_workbook)
+        _parse(archive, "xl/workbook.xml", budget, self._start_workbook)
 
     def _start_workbook(self, name: str, values: dict[str, str]) -> None:
         if name == "sheet":
@@ -174,7 +188,7 @@ class _Excel:
                     posixpath.join("/xl", values["Target"])
                 ).lstrip("/")
 
-        _parse(self.archive.read("xl/_rels/workbook.xml.rels"), start_link)
+        _parse(self.archive, "xl/_rels/workbook.xml.rels", self.budget, start_link)
         strings, dates = self._shared_strings(), self._date_styles()
         row, column, kind, style = -1, -1, "n", 0
         parts: list[str] = []
@@ -212,7 +226,8 @@ class _Excel:
             if inside in ("v", "t"):
                 parts.append(text)
 
-        _parse(self.archive.read(targets[self.sheets[number][1]]), start, end, add_text)
+        part = targets[self.sheets[number][1]]
+        _parse(self.archive, part, self.budget, start, end, add_text)
 
     def _number(self, value: float, is_date: bool) -> str:
         if is_date and 1 <= value < 3_000_000:
@@ -236,9 +251,12 @@ class _Excel:
                 found.append("".join(parts))
                 parts.clear()
 
+        def add_text(text: str) -> None:
+            if inside == "t":
+                parts.append(text)
+
         if "xl/sharedStrings.xml" in self.parts:
-            content = self.archive.read("xl/sharedStrings.xml")
-            _parse(content, start, end, lambda text: parts.append(text) if inside == "t" else None)
+            _parse(self.archive, "xl/sharedStrings.xml", self.budget, start, end, add_text)
         return found
 
     def _date_styles(self) -> set[int]:
@@ -264,7 +282,7 @@ class _Excel:
             is_style = is_style and name != "cellXfs"
 
         if "xl/styles.xml" in self.parts:
-            _parse(self.archive.read("xl/styles.xml"), start, end)
+            _parse(self.archive, "xl/styles.xml", self.budget, start, end)
         return found
 
 
@@ -278,8 +296,8 @@ def _column_number(letters: str) -> int:
 class _OpenDocument:
     """A spreadsheet of LibreOffice, in which equal cells and rows are written once."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.content = archive.read("content.xml")
+    def __init__(self, archive: zipfile.ZipFile, budget: Budget) -> None:
+        self.archive, self.budget = archive, budget
 
     def sheet_names(self) -> list[str]:
         found: list[str] = []
@@ -288,7 +306,7 @@ class _OpenDocument:
             if name == "table":
                 found.append(values.get("table:name", f"Sheet{len(found) + 1}"))
 
-        _parse(self.content, start)
+        _parse(self.archive, "content.xml", self.budget, start)
         return found
 
     def read(self, number: int, sheet: Sheet) -> None:
@@ -334,7 +352,7 @@ class _OpenDocument:
             if in_paragraph and not depth_note:
                 paragraphs[-1] += text
 
-        _parse(self.content, start, end, add_text)
+        _parse(self.archive, "content.xml", self.budget, start, end, add_text)
 
 
 def _value_of(cell: dict[str, str], paragraphs: list[str]) -> str:

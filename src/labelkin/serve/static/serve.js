@@ -130,8 +130,10 @@
     const labels = make("td");
     for (const label of row.labels) labels.append(make("span", label, { className: "tag" }));
     if (!row.labels.length) labels.append(make("span", "none", { className: "none" }));
-    const known = shown().map((name) => make("td", row.shown[name]));
-    tr.append(number, ...known, labels, make("td", share(row.confidence), { className: "number" }));
+    const known = shown().map((name) => make("td", row.shown[name], {
+      className: / /.test(row.shown[name]) ? "text" : "known",
+    }));
+    tr.append(number, ...known, labels, make("td", share(row.confidence), { className: "number confidence" }));
     tr.addEventListener("click", () => toggle(tr, row));
     return tr;
   }
