@@ -116,6 +116,9 @@ class Ranker:
 
     def fit(self, found: Candidates, relevant: Array, weight: Array | None) -> "Ranker":
         """Fit to candidates of rows that no source has seen."""
+        # Larger scores, such as those of rows that the sources have seen, count as the largest here:
+        # products of logarithms say nothing beyond.
+        self.largest_ = found.scores.max(axis=0, initial=0.0)
         features = self._features(found)
         self.by_scores_.fit(features, relevant, weight)
         odds = self.by_scores_.log_odds(features)
@@ -129,7 +132,7 @@ class Ranker:
 
     def _features(self, found: Candidates) -> Array:
         indptr, labels, scores = found
-        row = row_of_entries(indptr)
+        row, scores = row_of_entries(indptr), np.minimum(scores, self.largest_)
         best = _by_row(np.maximum, scores, indptr)
         logs, best_logs = np.log(scores + self.smallest), np.log(best + self.smallest)
         relative = scores / np.maximum(best, np.finfo(np.float32).tiny)[row]
