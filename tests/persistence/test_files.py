@@ -205,3 +205,14 @@ def test_functions_of_numpy(function, tmp_path):
     own = make_pipeline(FunctionTransformer(np.frompyfunc(abs, 1, 1)), MLkNNClassifier())
     with pytest.raises(ValueError, match=r"cannot be saved|not known|trusted"):
         save_model(own.fit(X, Y), tmp_path / "own.labelkin")
+
+
+def test_parameters_that_are_newer_than_a_file(tmp_path):
+    X, Y = np.eye(12), np.tile([[1, 0], [0, 1]], (6, 1))
+    model = MLkNNClassifier(3).fit(X, Y)
+    expected = model.predict_proba(X)
+    del model.n_jobs
+    save_model(model, tmp_path / "model.labelkin")
+    loaded = load_model(tmp_path / "model.labelkin")
+    assert loaded.n_jobs is None
+    np.testing.assert_array_equal(loaded.predict_proba(X), expected)

@@ -227,7 +227,13 @@ def _check_state(part: Any, form: dict[str, Any]) -> None:
 
 
 def _check_estimator(estimator: Any) -> None:
-    """Check one of our estimators: no label has the name of another."""
+    """Check one of our estimators: no label has the name of another.
+
+    Parameters that are newer than the file have their defaults.
+    """
+    for name, parameter in inspect.signature(type(estimator)).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            vars(estimator).setdefault(name, parameter.default)
     check_label_names(vars(estimator).get("label_names_", ()))
 
 
