@@ -116,7 +116,7 @@ class Ranker:
 
     def fit(self, found: Candidates, relevant: Array, weight: Array | None) -> "Ranker":
         """Fit to candidates of rows that no source has seen."""
-        # Larger scores, such as those of rows that the sources have seen, count as the largest here:
+        # Larger scores, such as those of rows that sources have seen, count as the largest here:
         # products of logarithms say nothing beyond.
         self.largest_ = found.scores.max(axis=0, initial=0.0)
         features = self._features(found)
