@@ -171,7 +171,8 @@ def _mean(
         divisor = np.where(size > 0, size, 1)
         total += (sums / divisor).sum()
         if propensity is not None:
-            ideal = -np.sort(-gains, axis=1)[:, :k] @ discount
+            largest = np.partition(-gains, k - 1, axis=1)[:, :k]
+            ideal = -np.sort(largest, axis=1) @ discount
             best += (ideal / divisor).sum()
     if propensity is None:
         return float(total / Y.shape[0])
