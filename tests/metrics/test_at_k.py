@@ -16,6 +16,7 @@ from labelkin.metrics import (
 
 Y = np.array([[1, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
 S = np.array([[0.9, 0.8, 0.7, 0.1], [0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+RULES = ["against", "index", "expected"]
 PROPENSITY = np.array([0.5, 0.25, 1.0, 0.2])
 
 
@@ -82,6 +83,19 @@ def test_equals_a_direct_computation(metric, ties):
         for form in (np.asarray, sparse.csr_array, sparse.csc_matrix):
             value = metric(form(labels), form(scores), k, propensity=propensity, ties=ties)
             assert value == pytest.approx(expected)
+
+
+def test_columns_without_scores_can_be_left_out():
+    """Sparse scores with k positive ones in each row are computed with few columns."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 2, (30, 40)) * (rng.random((30, 40)) < 0.2)
+    scores = np.zeros((30, 40))
+    for row in scores:
+        row[rng.choice(40, 6, replace=False)] = rng.integers(-1, 3, 6) + 0.5
+    scores[:, :3] = np.abs(scores[:, :3]) + 1  # three positive ones at least
+    for metric, ties in product([precision_at_k, recall_at_k, ndcg_at_k, coverage_at_k], RULES):
+        found = metric(labels, sparse.csr_array(scores), 3, ties=ties)
+        assert found == pytest.approx(metric(labels, scores, 3, ties=ties))
 
 
 def test_coverage_of_ties():

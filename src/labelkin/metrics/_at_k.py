@@ -7,7 +7,7 @@ expectation that complete labels would give (Jain, Prabhu and Varma, 2016). This
 what the best ranking reaches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -111,11 +111,10 @@ def coverage_at_k(y_true: Any, y_score: Any, k: int = 5, *, ties: Ties = "agains
     """
     Y, S = _check(y_true, y_score, k, ties)
     missed = np.ones(Y.shape[1])
-    for rows in gen_batches(Y.shape[0], max(1, _ENTRIES // Y.shape[1])):
-        relevant = Y[rows].toarray() > 0
-        row, label, chance = _first(relevant.astype(float), _dense(S[rows]), k, ties)
-        hit = relevant[row, label]
-        np.multiply.at(missed, label[hit], 1 - chance[hit])
+    for relevant, scores, columns in _blocks(Y, S, k):
+        row, label, chance = _first(relevant.astype(float), scores, k, ties)
+        hit = relevant[row, label] > 0
+        np.multiply.at(missed, columns[label[hit]], 1 - chance[hit])
     occurs = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
     return float((1 - missed)[occurs].mean()) if occurs.any() else 0.0
 
@@ -163,9 +162,9 @@ def _mean(
     worth = np.ones(Y.shape[1]) if propensity is None else _worth(propensity, Y.shape[1])
     discount = np.ones(k) if discount is None else discount
     total = best = 0.0
-    for rows in gen_batches(Y.shape[0], max(1, _ENTRIES // Y.shape[1])):
-        gains = Y[rows].toarray() * worth
-        row, label, chance = _first(gains, _dense(S[rows]), k, ties, discount)
+    for relevant, scores, columns in _blocks(Y, S, k):
+        gains = relevant * worth[columns]
+        row, label, chance = _first(gains, scores, k, ties, discount)
         sums = np.bincount(row, gains[row, label] * chance, minlength=len(gains))
         size = norm((gains > 0).sum(axis=1).astype(float))
         divisor = np.where(size > 0, size, 1)
@@ -177,6 +176,20 @@ def _mean(
     if propensity is None:
         return float(total / Y.shape[0])
     return float(total / best) if best else 0.0
+
+
+def _blocks(Y: Any, S: Any, k: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield dense labels and scores of some rows, and the numbers of their columns.
+
+    Where all rows have k positive scores, labels that none of them has or scores are left out.
+    """
+    everything = np.arange(Y.shape[1])
+    for rows in gen_batches(Y.shape[0], max(1, _ENTRIES // Y.shape[1])):
+        labels, scores, columns = Y[rows], S[rows], everything
+        if sparse.issparse(scores) and ((scores > 0).sum(axis=1) >= k).all():
+            columns = np.unique(np.concatenate([labels.indices, scores.indices]))
+            labels, scores = labels[:, columns], scores[:, columns]
+        yield labels.toarray(), scores.toarray() if sparse.issparse(scores) else scores, columns
 
 
 def _first(
@@ -234,7 +247,3 @@ def _worth(propensity: Any, q: int) -> np.ndarray:
     if found.shape != (q,) or not ((found > 0) & (found <= 1)).all():
         raise ValueError(f"propensity must hold {q} numbers above 0 and up to 1, one per label.")
     return 1 / found
-
-
-def _dense(S: Any) -> np.ndarray:
-    return S.toarray() if sparse.issparse(S) else S
