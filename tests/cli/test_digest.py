@@ -19,7 +19,8 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("digest")
     films, model = write_films(folder / "films.csv", 40), folder / "m.labelkin"
     words = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn"]
-    assert main(["fit", str(films), *words, "--out", str(model), "-q"]) == 0
+    plain = ["--embedding", "none"]  # which can be exported
+    assert main(["fit", str(films), *words, *plain, "--out", str(model), "-q"]) == 0
     return model, films
 
 

@@ -38,6 +38,3 @@ def test_only_options_of_the_command_are_named(tmp_path, capsys):
     path.write_bytes("größe,a\n1,0\n".encode("latin-1"))
     assert main(["fit", str(path), "--labels", "a", "--encoding", "utf-8"]) == 2
     assert "as in --encoding latin-1" in capsys.readouterr().err
-    path.write_text("size,a\nlarge,0\n")
-    assert main(["datasets", "describe", str(path), "--labels", "a"]) == 2
-    assert "(drop= can be passed in Python only)" in capsys.readouterr().err

@@ -41,7 +41,7 @@ def test_groups_and_time(visits, capsys):
         (["--time", "patient"], "patient holds 'p0' in row 1, which cannot be read as a date"),
         (["--time", "sen"], "--time sen: v.csv has no such column. Did you mean seen"),
         (["--group", "red", "--folds", "5"], "is a label"),
-        (["--time", "0.5"], "--time 0.5: it takes at least one second"),
+        (["--time", "0.5"], "--time 0.5: it must be at least one second"),
     ],
 )
 def test_bad_columns_get_one_sentence(visits, capsys, words, message):

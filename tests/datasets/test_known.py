@@ -287,14 +287,15 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(server.status if server.status != 200 else 404)
             return
         self.send_response(200)
-        if not server.endless:
+        endless = server.endless
+        if not endless:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         with suppress(OSError):  # until the client has enough
-            while server.endless:
+            while endless:
                 self.wfile.write(body)
                 server.sent += len(body)
-        if server.sent:
+        if endless:
             return
         self.wfile.write(body[: len(body) // 2] if server.cut else body)
 

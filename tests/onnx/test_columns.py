@@ -111,7 +111,7 @@ def test_from_fit_to_a_program_without_labelkin(kinds, model, films, capsys):
         options += ["--text", "plot"]
     options += [word for name in left_out for word in ("--ignore", name)]
     options += ["--set", "n_estimators=3"] if model == "vpcme" else []
-    assert main(["fit", "train.csv", *options]) == 0
+    assert main(["fit", "train.csv", *options, "--embedding", "none"]) == 0
     assert main(["export", "m.labelkin", "m.onnx", "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert described["inputs"] == inputs
@@ -136,7 +136,7 @@ def test_export_command(films, capsys):
     from labelkin.cli import main
 
     options = ["--labels", "crime,comedy", "--model", "mlknn", "--text", "plot", "-q"]
-    assert main(["fit", "train.csv", *options, "--out", "m.labelkin"]) == 0
+    assert main(["fit", "train.csv", *options, "--embedding", "none", "--out", "m.labelkin"]) == 0
     assert main(["export", "m.labelkin", "m.onnx", "--float32"]) == 0
     out = capsys.readouterr().out
     assert "inputs:  plot, year" in out
@@ -230,7 +230,7 @@ def test_merged_categories_are_refused(options):
 
 def test_table_classifier(films):
     names = ["plot", "year", "country"]
-    model = TableClassifier(DecisionClassifier(MLkNNClassifier(3), "micro_f1"))
+    model = TableClassifier(DecisionClassifier(MLkNNClassifier(3), "micro_f1"), embedding="none")
     model.fit(films[names], films[["crime", "comedy"]])
     given = {name: np.array(cells(films, name)) for name in names}
     given = {name: v.astype(float if name == "year" else object) for name, v in given.items()}

@@ -195,7 +195,7 @@ def test_every_kind_of_column(kind, films, monkeypatch, capsys):
     left_out = [name for name in COLUMNS["all"] if name not in COLUMNS[kind]]
     options += [word for name in left_out for word in ("--ignore", name)]
     options += ["--set", "n_trees=12", "--set", "n_projections=2"]
-    assert main(["fit", "train.csv", *options]) == 0
+    assert main(["fit", "train.csv", *options, "--embedding", "none"]) == 0
     assert main(["predict", f"{kind}.labelkin", "new.csv", "--proba", "--json"]) == 0
     expected = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert main(["export", f"{kind}.labelkin", "m.onnx", "--json", "--overwrite"]) == 0

@@ -79,8 +79,10 @@ def outcome(path, raw, **options):
         return True
     n, d = got.data.shape
     assert got.target.shape[0] == n
-    assert got.target.dtype == np.uint8
-    assert np.isin(got.target.data if sparse.issparse(got.target) else got.target, (0, 1)).all()
+    cells = got.target.data if sparse.issparse(got.target) else got.target
+    unknown = np.isnan(cells)
+    assert got.target.dtype == (np.float64 if unknown.any() else np.uint8)
+    assert np.isin(cells[~unknown], (0, 1)).all()
     assert got.feature_n_values.shape == (d,)
     assert got.feature_names is None or len(set(got.feature_names)) == d
     assert got.label_names is None or len(set(got.label_names)) == got.target.shape[1]

@@ -486,7 +486,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
 def _n_columns(target: Any) -> int:
     """Return the number of labels of a target."""
-    return int(target.shape[1]) if len(np.shape(target)) == 2 else 1
+    shape = target.shape if hasattr(target, "shape") else np.asarray(target).shape
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _names_of(model: Any) -> tuple[str, ...]:
