@@ -34,7 +34,7 @@ from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
-from labelkin.tabular._schema import Schema, default_words
+from labelkin.tabular._schema import MANY_LABELS, Schema, default_words
 from labelkin.tabular._training import find_training_data
 
 
@@ -93,7 +93,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         100,000.
     embedding : {"auto", "none"}, default="auto"
         Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
-        installed. They know words of like meaning, which helps most with few or short texts.
+        installed and labels are fewer than 2,000. They know words of like meaning, which helps most
+        with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -276,6 +277,8 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
             target, found = _read_target(y, tags, table.guesses)
             named = () if found is None else {*found.columns} & {*(table.names or ())}
             options["max_words"] = self.max_words or default_words(_n_columns(target))
+            if _n_columns(target) >= MANY_LABELS:
+                options["embedding"] = "none"
             self.schema_ = Schema.find(table, named, self.columns, **options)
             features = self.schema_.read(table)
             rows = None

@@ -19,7 +19,7 @@ from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._schema import Schema, default_words
+from labelkin.tabular._schema import MANY_LABELS, Schema, default_words
 
 # Kinds of columns, as they are named in print.
 _KINDS = (
@@ -165,6 +165,8 @@ def find_training_data(
     )
     label_columns = () if table.target is not None else found.columns
     options["max_words"] = options.get("max_words") or default_words(len(found.names))
+    if len(found.names) >= MANY_LABELS:  # embeddings of all rows would take most of the time
+        options["embedding"] = "none"
     schema = Schema.find(table, label_columns, columns, **options)
     y, X = found.read(table, notes), schema.read(table, notes)
     rows = found.kept_rows(y)
