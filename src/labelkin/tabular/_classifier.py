@@ -34,7 +34,7 @@ from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
-from labelkin.tabular._schema import MANY_LABELS, Schema, default_words
+from labelkin.tabular._schema import Schema, default_words
 from labelkin.tabular._training import find_training_data
 
 

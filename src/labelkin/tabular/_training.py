@@ -12,6 +12,7 @@ from sklearn.utils import Bunch, _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -19,7 +20,7 @@ from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
 from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._schema import MANY_LABELS, Schema, default_words
+from labelkin.tabular._schema import Schema, default_words
 
 # Kinds of columns, as they are named in print.
 _KINDS = (
