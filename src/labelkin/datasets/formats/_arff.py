@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.files import FormatError, read_unpacked, shorten
+from labelkin._utils.files import FormatError, shorten
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import find_labels
 from labelkin.datasets.formats._dialect import decode, parse_plain_number
@@ -37,13 +37,13 @@ _YES = ("1", "+1", "1.0", "yes", "y", "true", "t", "on", "present")
 _MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 
 
-def read_arff(path: str | Path, encoding: str | None = None) -> RawTable:
+def read_arff(raw: bytes, budget: Budget, encoding: str | None = None) -> RawTable:
     """Return a file as a matrix of numbers; those of nominal values and text are indices.
 
     The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
     ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the relation's name.
     """
-    raw, budget = read_unpacked(path), Budget(path)
+    path = budget.source
     budget.check_lines(raw)
     text, _ = decode(raw, path, encoding)
     lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)

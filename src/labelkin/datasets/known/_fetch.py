@@ -12,11 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from labelkin._utils.files import read_unpacked
 from labelkin._utils.limits import SIZE_VARIABLE, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
 from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
 from labelkin.datasets.formats._raw_table import bunch_of_table
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
@@ -76,18 +78,16 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
         return _from_mat(paths["all"])
     xml = paths.pop("labels", None)
     labels = -(info.labels_last or 0) if xml is None else read_labels_xml(xml)
-    parts = {role: bunch_of_table(read_arff(path), labels, ()) for role, path in paths.items()}
+    parts = {}
+    for role, path in paths.items():
+        table = read_arff(read_unpacked(path), Budget(path))
+        parts[role] = bunch_of_table(table, labels, info.drop)
     if "all" not in parts:
         bunch = _stack(parts["train"], parts["test"])
     else:
         bunch = parts["all"]
         if "train" in parts:
             bunch.split = recover_split(bunch, parts["train"])
-    if info.drop:
-        keep = [j for j, name in enumerate(bunch.feature_names) if name not in info.drop]
-        bunch.data = sp.csr_array(bunch.data)[:, keep]
-        bunch.feature_names = [bunch.feature_names[j] for j in keep]
-        bunch.feature_n_values = bunch.feature_n_values[keep]
     return bunch
 
 

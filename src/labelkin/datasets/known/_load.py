@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from labelkin._utils.files import read_unpacked
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._npz import read_npz
 from labelkin.datasets.formats._raw_table import present
 from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
@@ -77,7 +79,7 @@ def load_dataset(
     path = find_dataset(info.name, data_home)
     if path is None:
         path = _download(info, data_home, download, progress)
-    bunch = read_npz(path)
+    bunch = read_npz(read_unpacked(path), Budget(path))
     bunch.update(name=info.name, DESCR=info.description)
     bunch = _select_rows(bunch, subset or info.rows)
     return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
