@@ -49,6 +49,14 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     return None
 
 
+def as_days(cells: Iterable[str | None], day_first: bool) -> np.ndarray:
+    """Return dates as days, NaN where there is none or it cannot be read."""
+    dates = (None if cell is None else parse_date(cell, day_first) for cell in cells)
+    return np.array(
+        [np.nan if d is None else d.toordinal() + (d.hour + d.minute / 60) / 24 for d in dates]
+    )
+
+
 def as_times(values: Any, name: str) -> np.ndarray:
     """Return dates or numbers as floats that sort like them; a missing one is refused."""
     array = np.asarray(values)

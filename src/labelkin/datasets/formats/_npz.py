@@ -128,7 +128,7 @@ def read_npz(raw: bytes, budget: Budget) -> Bunch:
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
-    parts, target = [arrays[key] for key in _REQUIRED[:3]], arrays["Y"]
+    parts, target = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), arrays["Y"]
     try:
         n, d = shape = tuple(int(size) for size in arrays["X_shape"])
         untrusted.check_compressed(*parts, shape)
