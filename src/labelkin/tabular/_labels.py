@@ -10,12 +10,18 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.files import shorten
 from labelkin._utils.labels import MANY_LABELS, split_unknown
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
-from labelkin.datasets.formats._missing import check_missing_labels, settle_missing
+from labelkin.datasets.formats._columns import (
+    Labels,
+    check_missing_labels,
+    find_columns,
+    find_labels,
+    settle_missing,
+    split_names,
+)
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, spell
 
@@ -86,13 +92,11 @@ class LabelColumns:
             return cls(tuple(table.label_names or ()), missing=missing)
         labels = table.label_names if labels is None else labels
         if table.names is None:
-            raise FormatError(table.source, NO_LABELS, None, "y")
+            raise table.error(NO_LABELS, "y")
         if labels is None:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 "the label columns are unknown; name them with labels=a,b,c, or one column of "
                 f"tags with labels=tags. Its columns are {join_names(table.names, 20)}.",
-                None,
                 "labels",
             )
         places = find_labels(labels, table.names, table.source)
@@ -102,7 +106,7 @@ class LabelColumns:
         """Return these labels with the names that the column lists; the separator is a guess."""
         if table.names is None or table.target is not None:
             text = "label_column= is for tables with named columns"
-            raise FormatError(table.source, text, None, "label_column")
+            raise table.error(text, "label_column")
         [at] = find_columns([str(self.column)], table.names, table.source)
         column, separator = table.names[at], self.separator
         guess = guess and table.kind(column) != "list"
@@ -111,7 +115,7 @@ class LabelColumns:
         rows = spell(read_tags(table, column, separator), self.ignore_case, self.no_label)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
-            raise FormatError(table.source, f"column {shorten(column)} lists no label at all")
+            raise table.error(f"column {shorten(column)} lists no label at all")
         table.guesses += find_doubts(rows, separator if guess else None)
         return replace(self, names=tuple(listed), column=column, separator=separator)
 
@@ -198,7 +202,7 @@ class LabelColumns:
             empty = empty | [not (cell or "").strip() for cell in table.strings(column)]
         if many and empty.any():
             text = f"of {len(self.names):,} labels, empty cells mean none: missing_labels='no'"
-            raise FormatError(table.source, text, None, "missing_labels")
+            raise table.error(text, "missing_labels")
         return np.where(empty[:, None], np.nan, y) if empty.any() else y
 
 
@@ -275,11 +279,9 @@ def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
     if bad.size:
         cell = cells[bad[0]]
         held = shorten(cell if is_text else f"{cell:g}")
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
             "and 1 (for one column of tags, use label_column=)",
-            None,
             "label_column",
         )
     return values.astype(np.float64), are_marks

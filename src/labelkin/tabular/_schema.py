@@ -126,11 +126,9 @@ class Schema:
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 "no feature column is left besides labels, identifiers and empty columns; keep "
                 f"one with columns={{{names[0]!r}: 'number'}}",
-                None,
                 "columns",
             )
         if scale == "auto":
@@ -163,7 +161,7 @@ class Schema:
         """
         table, notes = RawTable.of(X), [] if notes is None else notes
         if not table.n_rows:
-            raise FormatError(table.source, "it holds no rows")
+            raise table.error("it holds no rows")
         if self.columns is None:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
@@ -172,7 +170,9 @@ class Schema:
         for name, kind in self.columns.items():
             numbers = _numbers_of(table, name, kind)
             plain = kind == "raw" and table.kind(name) in ("number", "missing")
-            cells = table.numbers(name) if plain or kind == "number" else table.strings(name)
+            cells: Any = table.numbers(name) if plain else numbers
+            if kind != "number" and not plain:
+                cells = table.strings(name)
             self._check_cells(table, name, kind, cells, numbers)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
@@ -189,7 +189,7 @@ class Schema:
     def _check_cells(self, table: RawTable, name: str, kind: str, cells: Any, numbers: Any) -> None:
         """Refuse infinite numbers, what is no date, and missing values where the user chose so."""
         missing, text = np.array([cell is None or cell != cell for cell in cells]), ""
-        wrong = np.flatnonzero(np.isnan(numbers) & ~missing) if "date" in kind else ()
+        wrong: Any = np.flatnonzero(np.isnan(numbers) & ~missing) if "date" in kind else ()
         if kind == "number" and np.isinf(cells).any():
             text = f"an infinite value in row {np.isinf(cells).argmax() + 1}"
         elif len(wrong):
@@ -197,12 +197,11 @@ class Schema:
             shown = shorten(cells[wrong[0]], 30)
             text = f"{shown} in row {wrong[0] + 1}, not a date with the {order}"
         if text:
-            raise FormatError(table.source, f"column {shorten(name)} holds {text}")
+            raise table.error(f"column {shorten(name)} holds {text}")
         if self.missing == "refuse" and missing.any():
-            raise FormatError(
-                table.source,
+            raise table.error(
                 f"column {shorten(name)} has no value in {missing.sum()} of {table.n_rows} rows, "
-                f"first in row {missing.argmax() + 1}, and missing values are to be refused",
+                f"first in row {missing.argmax() + 1}, and missing values are to be refused"
             )
 
     def _note_outside(self, name: str, kind: str, numbers: Any, is_first: bool) -> list[str]:
@@ -230,26 +229,24 @@ class Schema:
             if not table.is_matrix:
                 matrix = np.column_stack([table.numbers(name) for name in self.names])
         elif not table.is_matrix:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 "the model was fitted on features without names; give it a file of that kind "
-                "(LibSVM or .npz)",
+                "(LibSVM or .npz)"
             )
         if matrix.shape[1] != self.n_features:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 f"it has {matrix.shape[1]:,} features, and the model was fitted on "
-                f"{self.n_features:,}",
+                f"{self.n_features:,}"
             )
         values = matrix.data if sparse.issparse(matrix) else matrix
         if np.isinf(values).any():
-            raise FormatError(table.source, "a feature holds an infinite value")
+            raise table.error("a feature holds an infinite value")
         missing = int(np.isnan(values).sum())
         if missing and (self.missing == "refuse" or not self.gaps):
             why = "and missing values are to be refused"
             if self.missing != "refuse":
                 why = "and the model was fitted on data without any"
-            raise FormatError(table.source, f"{missing:,} values are missing, {why}")
+            raise table.error(f"{missing:,} values are missing, {why}")
         _note_gaps(table, missing, [], notes)
         return matrix
 
@@ -267,9 +264,7 @@ def _feature_names(
     """Return the columns that are neither labels nor ignored; None where they have no names."""
     if table.names is None:
         if columns:
-            raise FormatError(
-                table.source, f"it has no column names, so none is {next(iter(columns))!r}"
-            )
+            raise table.error(f"it has no column names, so none is {next(iter(columns))!r}")
         return None
     find_columns(columns, table.names, table.source)
     for name in columns:
@@ -278,16 +273,15 @@ def _feature_names(
     ignored = {name for name, kind in columns.items() if kind == "ignore"}
     names = [name for name in table.names if name not in label_columns | ignored]
     if not names:
-        raise FormatError(table.source, "no feature column is left besides the labels")
+        raise table.error("no feature column is left besides the labels")
     return names
 
 
 def _check_present(table: RawTable, names: list[str]) -> None:
     """Refuse a table that lacks a column the model was fitted on."""
     if table.names is None:
-        raise FormatError(
-            table.source,
-            f"it has no column names, and the model needs the columns {join_names(names)}",
+        raise table.error(
+            f"it has no column names, and the model needs the columns {join_names(names)}"
         )
     find_columns(names, table.names, table.source)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
@@ -71,10 +71,9 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
             tags = (cell or "").split(separator) if items is None else map(_name_of, items)
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, which "
-                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"',
+                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"'
             ) from None
     return found
 
@@ -112,12 +111,10 @@ def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | Non
         return None
     best, *others = sorted(counts, key=lambda mark: counts[mark])
     if others and counts[others[0]] == counts[best]:
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"column {shorten(column)} has {counts[best][0]:,} different labels split at {best!r} "
             f"and as many split at {others[0]!r}; choose with separator={best!r} or "
             f"separator={others[0]!r}",
-            None,
             "separator",
         )
     return best

@@ -11,7 +11,6 @@ from scipy import sparse
 from sklearn.utils import Bunch, _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -147,7 +146,7 @@ def find_training_data(
     """
     table = RawTable.of(X)
     if not table.n_rows:
-        raise FormatError(table.source, "it has no rows")
+        raise table.error("it has no rows")
     notes: list[str] = []
     found = LabelColumns.find(
         table,
@@ -169,7 +168,7 @@ def find_training_data(
     counts = (y == 1).sum(axis=0)
     never = [name for name, count in zip(found.names, counts, strict=True) if not count]
     if len(never) == len(found.names):
-        raise FormatError(table.source, "no row has any label, so there is nothing to learn")
+        raise table.error("no row has any label, so there is nothing to learn")
     if never:
         notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
     nested = _find_hierarchy(hierarchy, found.names, table)

@@ -139,6 +139,16 @@ def parse_number(text: str, decimal: str) -> float:
     return float(plain.replace(decimal, "."))
 
 
+def parse_cell(text: str, decimal: str) -> float:
+    """Return the number that a cell is, in Python's notation or as people write it."""
+    try:
+        return parse_plain_number(text)
+    except ValueError:
+        if not is_number(text, decimal):
+            raise
+        return parse_number(text, decimal)
+
+
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
