@@ -14,7 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.doc_link import DocLinkMixin
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import (
     MANY_LABELS,
     check_target_given,
@@ -24,11 +23,10 @@ from labelkin._utils.labels import (
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
-from labelkin.many import LabelTreeClassifier
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
-from labelkin.tabular._labels import LabelColumns, read_target
+from labelkin.tabular._labels import LabelColumns, count_labels
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema
@@ -226,63 +224,48 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         TableClassifier
             The fitted classifier.
         """
-        # Labels: columns of the table, or y. The kinds of the other columns.
+        # Find labels and kinds of columns.
         table = RawTable.of(X)
-        prepared = ("missing", "scale", "max_words", "embedding", "trend")
-        options: Any = {key: getattr(self, key) for key in prepared}
-        listed = ("separator", "ignore_case", "no_label", "missing_labels")
-        tags: Any = {key: getattr(self, key) for key in listed}
-        if y is None:
-            if table.is_matrix and table.target is None and table.names is None:
-                check_target_given(self, y)
-            labels = self.labels if labels is None else labels
-            tags["label_column"] = self.label_column
-            training = find_training_data(table, labels, columns=self.columns, **tags, **options)
-            features, target, rows = training.X, training.y, training.kept
-            self.schema_ = training.schema
-            found: LabelColumns | None = training.labels
-        else:
-            target, found, rows = read_target(y, table.guesses, **tags)
-            named = () if found is None else {*found.columns} & {*(table.names or ())}
-            self.schema_ = Schema.find(table, named, self.columns, _n_columns(target), **options)
-            features = self.schema_.read(table)
-            features = features if rows is None else _safe_indexing(features, rows)
-        if isinstance(self.labels, LabelColumns):
-            found = self.labels
-        self.__dict__.pop("label_names_", None)
-        if found is not None:
-            self.label_columns_ = found
-            self.label_names_ = np.array(found.names, dtype=object)
-            if not sparse.issparse(target):
-                target = import_optional("pandas").DataFrame(target, columns=list(found.names))
-
-        # What was guessed; what may well be wrong is a warning.
-        self.guesses_ = [guess.text for guess in table.guesses]
+        if table.is_matrix and table.target is None and table.names is None:
+            check_target_given(self, y)
+        own = self.get_params(deep=False)
+        options = {key: own[key] for key in own if key not in ("estimator", "labels", "device")}
+        where = self.labels if labels is None else labels
+        training = find_training_data(table, where, y=y, **options)
+        self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
                 decides = " or ".join(f"{name}=" for name in guess.arguments)
-                warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=2)
+                warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
+        target, names = training.y, training.labels.names
+        if names and not sparse.issparse(target):
+            target = import_optional("pandas").DataFrame(target, columns=list(names))
 
-        # Preparation of the columns and classifier.
-        pipeline = make_pipeline(self.schema_, self._make_estimator(_n_columns(target)))
+        # Fit the preparation of the columns, and the classifier.
+        classifier = clone(self._base())
+        if count_labels(target) >= MANY_LABELS and hasattr(classifier, "make_label_tree"):
+            classifier = classifier.make_label_tree()
         weights = {}
         if sample_weight is not None:
-            if not has_fit_parameter(pipeline[-1], "sample_weight"):
-                raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
-            kept = sample_weight if rows is None else _safe_indexing(sample_weight, rows)
+            if not has_fit_parameter(classifier, "sample_weight"):
+                raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
+            all_rows = training.kept is None
+            kept = sample_weight if all_rows else _safe_indexing(sample_weight, training.kept)
             weights = {"sample_weight": kept}
-        try:
-            names = self._names_as_rows(pipeline[-1])
-            self.pipeline_ = fit_pipeline(pipeline, features, target, self.device, names, **weights)
-        except ValueError as error:
-            if "empty vocabulary" not in str(error):
-                raise
-            text = "a column of text holds no words to learn from; leave it out."
-            raise ArgumentError(text, "text") from error
-        self.fingerprint_ = fingerprint(features, self.columns_)
-        if found is None:
-            self.label_columns_ = LabelColumns(_names_of(self.estimator_))
+        pipeline = make_pipeline(self.schema_, classifier)
+        self.pipeline_ = fit_pipeline(
+            pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
+        )
+        self.fingerprint_ = fingerprint(training.X, self.columns_)
+        self._name_labels(training.labels if names else None)
         return self
+
+    def _name_labels(self, labels: LabelColumns | None) -> None:
+        """Store where the labels are, and their names; without names they are numbered."""
+        self.__dict__.pop("label_names_", None)
+        self.label_columns_ = labels or LabelColumns(_names_of(self.estimator_))
+        if labels is not None:
+            self.label_names_ = np.array(labels.names, dtype=object)
 
     @property
     def _fits_unknown(self) -> bool:
@@ -295,26 +278,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
 
         return KinEnsembleClassifier(random_state=0)
 
-    def _make_estimator(self, n_labels: int) -> Any:
-        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
-        from labelkin.kin import KinEnsembleClassifier  # only where it is used
-
-        made = clone(self._base())
-        if isinstance(made, KinEnsembleClassifier) and n_labels >= MANY_LABELS:
-            made = made.make_label_tree()
-        return made
-
-    def _names_as_rows(self, estimator: Any) -> Any:
-        """Return the names of the labels as texts of a table, for a classifier that uses them."""
-        kinds = self.columns_
-        if not isinstance(estimator, LabelTreeClassifier) or estimator.label_texts is not None:
-            return None
-        if not hasattr(self, "label_names_") or not kinds or {*kinds.values()} != {"text"}:
-            return None
-        first, *others = kinds
-        rows = {first: list(self.label_names_)} | dict.fromkeys(others, "")
-        return import_optional("pandas").DataFrame(rows)
-
     @classmethod
     def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":
         """Return a classifier of tables around a fitted model, which prepares columns itself.
@@ -326,9 +289,7 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         kinds: Any = None if columns is None else dict.fromkeys(map(str, columns), "raw")
         found.schema_ = Schema(kinds, n_features=int(model.n_features_in_) if kinds is None else 0)
         found.pipeline_, found.guesses_ = model, []
-        found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
-        if names is not None:
-            found.label_names_ = np.array(names, dtype=object)
+        found._name_labels(None if names is None else LabelColumns(tuple(names)))
         return found
 
     @property
@@ -467,12 +428,6 @@ class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _n_columns(target: Any) -> int:
-    """Return the number of labels of a target."""
-    shape = target.shape if hasattr(target, "shape") else np.asarray(target).shape
-    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _names_of(model: Any) -> tuple[str, ...]:

@@ -206,15 +206,20 @@ class LabelColumns:
         return np.where(empty[:, None], np.nan, y) if empty.any() else y
 
 
+def count_labels(y: Any) -> int:
+    """Return the number of labels of a target."""
+    return int(np.shape(y)[1]) if np.ndim(y) == 2 else 1
+
+
 def read_target(
     y: Any, guesses: list[Guess], **options: Any
-) -> tuple[Any, LabelColumns | None, np.ndarray | None]:
-    """Return a target as labels, where their names are, and the rows that are kept; None: all.
+) -> tuple[Any, LabelColumns, np.ndarray | None]:
+    """Return a target as labels, their names, and the rows that are kept; None: all.
 
     A target without names is returned as it is, unless it has empty cells whose meaning is given.
     `options` are those of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
-    missing = options["missing_labels"]
+    missing = options.get("missing_labels")
     if hasattr(y, "to_pandas"):  # polars
         y = y.to_pandas()
     if hasattr(y, "columns"):
@@ -224,15 +229,16 @@ def read_target(
         name = str(y.name or "y")
         table = RawTable.of(y.to_frame(name))
         if table.kind(name) not in ("string", "list"):
-            return y, None, None
-        found = LabelColumns.find(table, label_column=name, **options)
+            return y, LabelColumns(()), None
+        found = LabelColumns.find(table, **options | {"label_column": name})
     else:
         if missing is not None and np.ndim(y) == 2:
             y, known = split_unknown(y, "y")
             if known is not None:
                 y, _ = settle_missing(np.where(known, y, np.nan), [], missing)
-        kept = LabelColumns((), missing=missing if np.ndim(y) == 2 else None).drop_unknown(y)
-        return kept[0], None, kept[1]
+        found = LabelColumns((), missing=missing if np.ndim(y) == 2 else None)
+        y, rows = found.drop_unknown(y)
+        return y, found, rows
     labels, rows = found.drop_unknown(found.read(table))
     guesses += [one for one in table.guesses if one not in guesses]
     return labels, found, rows

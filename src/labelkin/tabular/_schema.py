@@ -74,6 +74,14 @@ class Schema:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]
 
+    def label_rows(self, names: Iterable[str]) -> Any:
+        """Return rows with the names of labels as texts; None if not all columns are texts."""
+        if not names or {*(self.columns or {}).values()} != {"text"}:
+            return None
+        first, *others = self.columns or {}
+        rows = {first: list(names)} | dict.fromkeys(others, "")
+        return import_optional("pandas").DataFrame(rows)
+
     # --- finding ----------------------------------------------------------------------------
 
     @classmethod

@@ -17,7 +17,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
-from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._labels import LabelColumns, count_labels, read_target
 from labelkin.tabular._schema import Schema
 
 # Kinds of columns, as they are named in print.
@@ -27,6 +27,9 @@ _KINDS = (
     ("date", "date", "day_first_date"),
     ("numeric", "number"),
 )
+
+
+_LABEL_OPTIONS = ("label_column", "separator", "ignore_case", "no_label", "missing_labels")
 
 
 @dataclass(frozen=True)
@@ -130,47 +133,41 @@ def find_training_data(
     X: Any,
     labels: Labels | LabelColumns | None = None,
     *,
-    label_column: str | None = None,
-    separator: str | None = None,
-    ignore_case: bool = False,
-    no_label: str | Iterable[str] = (),
-    missing_labels: str | None = None,
+    y: Any = None,
     columns: Mapping[str, str] | Schema | None = None,
     hierarchy: Any = "none",
     **options: Any,
 ) -> TrainingData:
-    """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
+    """Find features and labels in a table that holds both, or beside `y`.
 
-    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are
-    ``missing``, ``scale``, ``max_words``, ``embedding`` and ``trend``.
+    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are those
+    of `LabelColumns.find` and of `Schema.find`, as in `TableClassifier`.
     """
-    table = RawTable.of(X)
+    table, notes = RawTable.of(X), list[str]()
     if not table.n_rows:
         raise table.error("it has no rows")
-    notes: list[str] = []
-    found = LabelColumns.find(
-        table,
-        labels,
-        label_column,
-        separator,
-        ignore_case=ignore_case,
-        no_label=no_label,
-        missing_labels=missing_labels,
-    )
-    label_columns = () if table.target is not None else found.columns
-    schema = Schema.find(table, label_columns, columns, len(found.names), **options)
-    y, X = found.read(table, notes), schema.read(table, notes)
-    y, rows = found.drop_unknown(y)
+    of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
+    if y is None:
+        found = LabelColumns.find(table, labels, **of_labels)
+        named: Any = () if table.target is not None else found.columns
+        schema = Schema.find(table, named, columns, len(found.names), **options)
+        y, rows = found.drop_unknown(found.read(table, notes))
+        counts = (y == 1).sum(axis=0)
+        never = [name for name, count in zip(found.names, counts, strict=True) if not count]
+        if len(never) == len(found.names):
+            raise table.error("no row has any label, so there is nothing to learn")
+        if never:
+            notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
+    else:
+        y, found, rows = read_target(y, table.guesses, **of_labels)
+        found = labels if isinstance(labels, LabelColumns) else found
+        named = {*found.columns} & {*(table.names or ())}
+        schema = Schema.find(table, named, columns, count_labels(y), **options)
+    X = schema.read(table, notes)
     if rows is not None:
         X = _safe_indexing(X, rows)
-        left_out = plural(table.n_rows - len(y), "row")
+        left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
-    counts = (y == 1).sum(axis=0)
-    never = [name for name, count in zip(found.names, counts, strict=True) if not count]
-    if len(never) == len(found.names):
-        raise table.error("no row has any label, so there is nothing to learn")
-    if never:
-        notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
     nested = _find_hierarchy(hierarchy, found.names, table)
     y = y if nested is None else nested.close(y)
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
