@@ -33,36 +33,28 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
     of Windows that differs little from latin-1.
     """
-    if encoding is None:
-        mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-        for candidate in [mark] if mark else ["utf-8", "cp1252"]:
-            try:
-                text = raw.decode(candidate)
-            except UnicodeError:
-                continue
-            if "\0" not in text:
-                return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
-        encoding = "latin-1"
+    mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+    guesses = [mark] if mark else ["utf-8", "cp1252"]
+    for candidate in guesses if encoding is None else ():
+        try:
+            text = raw.decode(candidate)
+        except UnicodeError:
+            continue
+        if "\0" not in text:
+            return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
+    encoding = encoding or "latin-1"
     try:
         text = raw.decode(encoding)
     except LookupError:
         raise ArgumentError(f"encoding={encoding} is unknown.", "encoding") from None
     except UnicodeError as error:
-        raise FormatError(
-            path,
-            f"the text is not {encoding} ({reason(error, 80)}); pass its encoding, as in "
-            "encoding=latin-1",
-            None,
-            "encoding",
-        ) from None
+        wrong = f"the text is not {encoding} ({reason(error, 80)})"
+        cure = "pass its encoding, as in encoding=latin-1"
+        raise FormatError(path, f"{wrong}; {cure}", None, "encoding") from None
     if "\0" in text:
-        raise FormatError(
-            path,
-            "this is not text (it holds NUL characters); if it is in another encoding, pass it, as "
-            "in encoding=utf-16-le",
-            None,
-            "encoding",
-        )
+        wrong = "this is not text (it holds NUL characters)"
+        cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
+        raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
     return normal_form(text.removeprefix("\ufeff")), encoding
 
 
