@@ -38,7 +38,6 @@ except ImportError:  # before scikit-learn 1.9
             )
 
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import (
     LabelClasses,
     as_target,
@@ -231,7 +230,7 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
     return estimator.set_params(**{name: random_seed(rng) for name in names})
 
 
-class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of the multi-label classifiers.
 
     A subclass calls `_validate_fit` in its ``fit`` and implements `_proba`, the (n, q)
