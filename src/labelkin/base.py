@@ -132,7 +132,7 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
 def split_label_matrix(
     Y: Any, keep_sparse: bool = False, estimator: Any = None
 ) -> tuple[Matrix, Array | None]:
-    """Return an (n, q) array of 0 and 1 on the host, with 0 for unknown labels, and which are known.
+    """Return an (n, q) array of 0 and 1 on the host, 0 for unknown labels, and which are known.
 
     None in place of the second: all. With `keep_sparse` a sparse target becomes a CSR array. An
     `estimator` that cannot learn from unknown labels raises ValueError, and one that can where none
@@ -254,8 +254,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
         """Do the same; return X and (n, q) y as matrices, and which labels are known, None: all.
 
-        X stays on its device; y is on the host, where pairs are drawn, with 0 for unknown labels. On
-        Dask, X is rows in blocks and y as given.
+        X stays on its device; y is on the host, where pairs are drawn, with 0 for unknown labels.
+        On Dask, X is rows in blocks and y as given.
         """
         if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
             return *self._validate_blocks(X, Y), None

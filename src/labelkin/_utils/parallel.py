@@ -19,9 +19,9 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 
 # The number of threads of BLAS belongs to the process, and several computations can limit it at
-# once, in threads that enter and leave in any order. One thread gets the smallest of its limits. Two
-# or more get one BLAS thread each: BLAS with many threads that is called from many threads is tens
-# of times slower, because its threads wait for each other.
+# once, in threads that enter and leave in any order. One thread gets the smallest of its limits.
+# Two or more get one BLAS thread each: BLAS with many threads that is called from many threads is
+# tens of times slower, because its threads wait for each other.
 _lock = Lock()
 _limits: list[tuple[int, int]] = []  # threads with their limits, in the order in which they came
 _unlimited: list[int] = []  # threads of each BLAS before the first limit
