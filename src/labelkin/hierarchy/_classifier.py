@@ -147,7 +147,3 @@ class HierarchyClassifier(WrappingClassifier):
     def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
         proba = self._all_proba(self._validate_predict(X))
         return self._as_target(self._decide(proba)), self._as_proba(proba[:, : self._n_labels])
-
-    @property
-    def _n_labels(self) -> int:
-        return 1 if self._one_target else len(self.classes_)
