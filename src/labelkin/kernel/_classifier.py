@@ -10,7 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.parallel import blas_threads
+from labelkin._utils.parallel import limit_blas
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.explain import ExplainMixin
@@ -197,7 +197,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @blas_threads(None)
+    @limit_blas(None)
     def fit_loo_proba(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Fit, and return leave-one-out probabilities of the training samples.
 
