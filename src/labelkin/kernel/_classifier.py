@@ -14,7 +14,7 @@ from labelkin._utils.parallel import limit_blas
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.explain import ExplainMixin
-from labelkin.explain._occlusion import typical_values
+from labelkin.explain._fields import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._regression import RADIAL, KernelRidge

@@ -18,7 +18,7 @@ from labelkin.decisions import LabelDecision
 from labelkin.decisions._label_decision import check_decision
 from labelkin.decisions._risk import parse_guarantee
 from labelkin.explain import ExplainMixin
-from labelkin.explain._occlusion import typical_values
+from labelkin.explain._fields import typical_values
 from labelkin.kin._combination import fit_combination
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._learners import Member, mean_scores
