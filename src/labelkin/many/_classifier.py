@@ -232,12 +232,12 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             self.ranker_.fit(found, relevant, None if own.weight is None else own.weight[row])
             proba, weights = self.ranker_.proba(found), own.weights[row]
             progress.step()
-            total = float(own.positives.sum())
+            total = float(own.counts.positives.sum())
             self.threshold_ = (
                 0.5 if self._n_labels == 1 else _best_cut(proba, relevant, weights, total)
             )
             missed = 1 - (weights * relevant).sum() / max(total, 1)
-            self.remainder_ = (max(missed, 0.0) * labels.means).astype(np.float32)
+            self.remainder_ = (max(missed, 0.0) * labels.counts.means).astype(np.float32)
             self.n_held_out_ = int(n_held_out)
 
             # All rows, but for the trees
@@ -275,7 +275,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         texts = _as_csr(texts)
         if not self.zero_shot:
             keep = row_of_entries(texts.indptr)
-            texts.data = np.where(labels.positives[keep] > 0, texts.data, 0)
+            texts.data = np.where(labels.counts.positives[keep] > 0, texts.data, 0)
             texts.eliminate_zeros()
         return texts
 

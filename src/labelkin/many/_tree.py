@@ -60,7 +60,7 @@ class LabelTree:
     ) -> "LabelTree":
         """Fit to CSR rows; `centroids` has one row of unit length per label."""
         q = labels.shape[1]
-        seen = np.flatnonzero(labels.positives > 0)
+        seen = np.flatnonzero(labels.counts.positives > 0)
         self.root_, self.leaf_ = None, sparse.csr_array((X.shape[1], q), dtype=np.float32)
         self.leaf_intercept_ = np.zeros(q, np.float32)
         if not len(seen):
