@@ -23,7 +23,7 @@ from labelkin.constraints import ConstraintSampler
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
 from labelkin.ensemble._threshold import choose_threshold
 from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.explain._fields import explain_by_neighbors
 from labelkin.metrics import METRICS
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks

@@ -15,7 +15,7 @@ from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_cal
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_logistic
 from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.rows import astype, concatenate, match, to_numpy
 
@@ -153,7 +153,7 @@ class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        rows, Y = self._validate_fit(X, y)
+        rows, Y, _ = self._validate_known(X, y)
         self._counts = NeighborCounts(rows, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
         inputs, Y = self._inputs(self._counts(), rows), to_numpy(Y)

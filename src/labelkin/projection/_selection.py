@@ -18,7 +18,6 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
 from labelkin.base import Array, Matrix, validate_rows
 from labelkin.projection._pairwise import PairwiseConstraintProjection
@@ -99,7 +98,7 @@ def draw_features(
     return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])
 
 
-class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
+class SelectByConstraints(SelectorMixin, BaseEstimator):
     """Keep the features that separate must-links from cannot-links.
 
     Pairs are drawn by their label sets as in `PairwiseConstraintProjection`, the projection is
