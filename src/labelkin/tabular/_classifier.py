@@ -241,9 +241,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
         # Fit the preparation of the columns, and the classifier.
-        classifier = clone(self._base())
-        if count_labels(target) >= MANY_LABELS and hasattr(classifier, "make_label_tree"):
-            classifier = classifier.make_label_tree()
+        classifier = self._make_estimator(count_labels(target))
         weights = {}
         if sample_weight is not None:
             if not has_fit_parameter(classifier, "sample_weight"):
@@ -258,6 +256,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.fingerprint_ = fingerprint(training.X, self.columns_)
         self._name_labels(training.labels if names else None)
         return self
+
+    def _make_estimator(self, n_labels: int) -> Any:
+        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
+        made = clone(self._base())
+        is_kin = hasattr(made, "make_label_tree")
+        return made.make_label_tree() if is_kin and n_labels >= MANY_LABELS else made
 
     def _name_labels(self, labels: LabelColumns | None) -> None:
         """Store where the labels are, and their names; without names they are numbered."""
