@@ -102,8 +102,8 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         """Fit to validated data; the weights are positive, and some labels may be unknown."""
 
-    def _labels(self, X: Matrix) -> Array:
-        return self._proba(X) >= 0.5
+    def _labels_of(self, proba: Array) -> Array:
+        return proba >= 0.5
 
     @property
     def _estimator(self) -> Any:
