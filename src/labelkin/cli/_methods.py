@@ -10,8 +10,6 @@ from labelkin._utils.names import did_you_mean
 from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from labelkin import TableClassifier
     from labelkin.cli._options import DecisionOptions, MethodOptions
     from labelkin.methods import Method
@@ -50,31 +48,26 @@ class Decision:
                 )
         return [self.by_label.get(name, self.shared) for name in label_names]
 
-    def cut_sparse(self, scores: Any, label_names: Sequence[str]) -> tuple[Any, Any]:
-        """Return label sets and thresholds for a CSR matrix of thousands of labels."""
-        import numpy as np
-
-        if self.name != "fixed":
-            raise ValueError(
-                f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 or "
-                "--decide cost:FN=5."
-            )
-        cuts, chosen = np.array(self.cuts(label_names)), scores.copy()
-        chosen.data = (scores.data > cuts[scores.indices]).astype(int)
-        chosen.eliminate_zeros()
-        return chosen, cuts
-
-    def apply(
-        self, scores: "np.ndarray", label_names: Sequence[str], learned: Any
-    ) -> "tuple[np.ndarray, np.ndarray]":
+    def apply(self, scores: Any, label_names: Sequence[str], learned: Any) -> tuple[Any, Any]:
         """Return label sets and the thresholds they rest on.
 
-        `learned` is what `learn_thresholds` returned when the model was fitted.
+        `learned` is what `learn_thresholds` returned when the model was fitted. Scores of thousands
+        of labels are a CSR matrix.
         """
         import numpy as np
 
         from labelkin.decisions import expected_f1_sets, label_sets
 
+        if hasattr(scores, "indptr"):
+            if self.name != "fixed":
+                raise ValueError(
+                    f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 "
+                    "or --decide cost:FN=5."
+                )
+            cuts, chosen = np.array(self.cuts(label_names)), scores.copy()
+            chosen.data = (scores.data > cuts[scores.indices]).astype(int)
+            chosen.eliminate_zeros()
+            return chosen, cuts
         if self.name == "expected_f1":
             return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
         known = (learned or {}).get(self.name, {})
@@ -133,34 +126,31 @@ def parse_decision(options: "DecisionOptions") -> Decision | None:
     return Decision(decide)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A method with its settings, as the command line chose it."""
+def make_model(
+    method: "Method",
+    choice: "MethodOptions",
+    decision: Decision | None,
+    training: "TrainingData",
+    fold: int = 0,
+) -> "TableClassifier":
+    """Return an unfitted classifier of a table, which decides as chosen.
 
-    method: "Method"
-    settings: dict[str, Any]
-    seed: int
-    decision: Decision | None = None
-    device: str | None = None
+    Each fold has its own seed.
+    """
+    from labelkin import HierarchyClassifier, TableClassifier
+    from labelkin.decisions import DecisionClassifier
 
-    def make_model(self, training: "TrainingData", fold: int = 0) -> "TableClassifier":
-        """Return an unfitted classifier of a table, which decides as chosen.
-
-        Each fold has its own seed.
-        """
-        from labelkin import HierarchyClassifier, TableClassifier
-        from labelkin.decisions import DecisionClassifier
-
-        classifier = make_classifier(self.method, self.settings, self.seed + fold)
-        if training.hierarchy is not None:
-            classifier = HierarchyClassifier(classifier, training.hierarchy)
-        if self.decision is not None:
-            name, names = self.decision.name, training.labels.names
-            cut = self.decision.cuts(names) if name == "fixed" else None
-            classifier = DecisionClassifier(classifier, name, cut=cut, random_state=self.seed)
-        return TableClassifier(
-            classifier, labels=training.labels, columns=training.schema, device=self.device
+    classifier = make_classifier(method, parse_settings(choice.settings), choice.seed + fold)
+    if training.hierarchy is not None:
+        classifier = HierarchyClassifier(classifier, training.hierarchy)
+    if decision is not None:
+        cut = decision.cuts(training.labels.names) if decision.name == "fixed" else None
+        classifier = DecisionClassifier(
+            classifier, decision.name, cut=cut, random_state=choice.seed
         )
+    return TableClassifier(
+        classifier, labels=training.labels, columns=training.schema, device=choice.device
+    )
 
 
 def check_device(device: str | None, decision: object = None) -> None:
@@ -185,10 +175,10 @@ def check_device(device: str | None, decision: object = None) -> None:
         raise ValueError(f"--device {device}: {error}") from None
 
 
-def find_candidates(
+def find_methods(
     choice: "MethodOptions", decision: Decision | None, *, several: bool = False
-) -> list[Candidate]:
-    """Return the methods to compare; wrong names, settings and devices are refused.
+) -> "dict[str, Method]":
+    """Return the methods to compare by name; wrong names, settings and devices are refused.
 
     With `several`, names are separated by commas, and a user's own, as ``module:factory``, may be
     among them.
@@ -212,7 +202,7 @@ def find_candidates(
         names = list(_AUTO)
     if not names:
         raise ValueError("--model names no method.")
-    candidates = []
+    found = {}
     for name in dict.fromkeys(names):
         if name in METHODS:
             method = METHODS[name]
@@ -224,8 +214,8 @@ def find_candidates(
                 f"{', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares several."
             )
         make_classifier(method, settings, choice.seed)
-        candidates.append(Candidate(method, settings, choice.seed, decision, choice.device))
-    return candidates
+        found[method.name] = method
+    return found
 
 
 def make_classifier(method: "Method", settings: dict[str, Any], seed: int) -> Any:
