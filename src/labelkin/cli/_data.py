@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._methods import Decision
-from labelkin.cli._options import ReadingOptions, TableOptions, names_of
+from labelkin.cli._options import Decision, ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:

@@ -17,16 +17,6 @@ from labelkin.cli._data import (
     print_guesses,
     read_training_data,
 )
-from labelkin.cli._methods import (
-    DEFAULT,
-    FASTER,
-    Decision,
-    check_device,
-    find_methods,
-    make_model,
-    parse_decision,
-    parse_settings,
-)
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -151,8 +141,8 @@ def command(
         check_model_file(source)
     check_data_file(data or source)
     chosen = _parse_metrics(metrics)
-    decision = parse_decision(deciding)
-    check_device(choice.device)
+    decision = options.parse_decision(deciding)
+    options.check_device(choice.device)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
@@ -175,7 +165,7 @@ def command(
         ]
         page = {"source": data, "schema": saved.classifier.schema_, "card": card}
     else:
-        methods = find_methods(choice, decision, several=True)
+        methods = options.find_methods(choice, decision, several=True)
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
@@ -193,7 +183,7 @@ def command(
             keep_models=report is not None,
             hidden=hidden,
         )
-        settings = parse_settings(choice.settings)
+        settings = options.parse_settings(choice.settings)
         facts = training.summary()
         facts["settings"] = {name: str(value) for name, value in settings.items()}
         heading, next_command = None, _fit_command(context, source, found.best)
@@ -226,7 +216,7 @@ def compare_methods(
     training: "TrainingData",
     methods: "dict[str, Method]",
     choice: options.MethodOptions,
-    decision: Decision | None,
+    decision: options.Decision | None,
     *,
     folds: int,
     hidden: bool,
@@ -236,10 +226,13 @@ def compare_methods(
     from labelkin.evaluation import compare
 
     total = len(methods) * folds * settings.get("repeats", 1)
-    faster = "" if set(methods) == {FASTER} else f"--model {FASTER}"
+    faster = "" if set(methods) == {options.FASTER} else f"--model {options.FASTER}"
     with progress_bar("", total, hidden=hidden, faster=faster) as update:
         return compare(
-            {n: partial(make_model, one, choice, decision, training) for n, one in methods.items()},
+            {
+                n: partial(options.make_model, one, choice, decision, training)
+                for n, one in methods.items()
+            },
             training.X,
             training.y,
             folds=folds,
@@ -257,7 +250,7 @@ def _evaluate_model(
     data: Path,
     reading: options.ReadingOptions,
     options_of_table: options.TableOptions,
-    decision: Decision | None,
+    decision: options.Decision | None,
     metrics: list[str],
     notes: Notes,
 ) -> "tuple[Evaluation, dict[str, Any]]":
@@ -295,7 +288,7 @@ def _fit_command(
     names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
     names -= {"model", "time"}
     names -= set() if decided else options.names_of(options.DecisionOptions)
-    model = [] if best == DEFAULT else ["--model", best]
+    model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)

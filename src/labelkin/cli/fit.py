@@ -6,13 +6,6 @@ from typing import Annotated, Any
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._methods import (
-    FASTER,
-    find_methods,
-    make_model,
-    parse_decision,
-    parse_settings,
-)
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -58,8 +51,8 @@ def command(
     # Refuse what cannot work, if possible before scikit-learn is imported.
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
-    decision = parse_decision(deciding)
-    methods = find_methods(choice, decision)
+    decision = options.parse_decision(deciding)
+    methods = options.find_methods(choice, decision)
     from labelkin.cli.evaluate import compare_methods
     from labelkin.decisions import learn_thresholds
     from labelkin.persistence import save_model
@@ -80,9 +73,9 @@ def command(
     ((name, method),) = methods.items()
 
     # Fit the preparation of the columns and the classifier.
-    model = make_model(method, choice, decision, training)
+    model = options.make_model(method, choice, decision, training)
     started = time.perf_counter()
-    faster = "" if name == FASTER else f"--model {FASTER}"
+    faster = "" if name == options.FASTER else f"--model {options.FASTER}"
     with progress_bar(f"fitting {method.title}", 1, hidden=hidden, faster=faster):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
@@ -93,7 +86,7 @@ def command(
         "model": name,
         "settings": {
             name: value if isinstance(value, bool | int | float | str | None) else repr(value)
-            for name, value in parse_settings(choice.settings).items()
+            for name, value in options.parse_settings(choice.settings).items()
         },
         "seed": choice.seed,
     }
