@@ -8,7 +8,7 @@ from labelkin.kin._views import (
     Ranks,
     Standard,
     Words,
-    as_float_rows,
+    as_floats,
     is_text,
     is_weighted,
     learn_views,
@@ -53,7 +53,7 @@ def test_ranks_and_standard():
 
 def test_rows_are_brought_to_double_precision():
     S = sparse.random(10, 8, 0.3, format="csr", random_state=0, dtype=np.float32)
-    dense, kept = (as_float_rows(as_rows(S), dense).gather() for dense in (True, False))
+    dense, kept = (as_floats(S, dense) for dense in (True, False))
     assert dense.dtype == kept.dtype == np.float64
     assert sparse.issparse(kept)
     np.testing.assert_array_equal(dense, S.toarray())

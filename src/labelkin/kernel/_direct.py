@@ -29,13 +29,12 @@ from labelkin.kernel._regression import (
     radial,
     sample_rows,
 )
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors, split_folds
 from labelkin.kernel._unknown import FIT, fill_unknown, scores_without_folds, some_labels
 from labelkin.rows import (
     Labels,
     Rows,
     add_to_diagonal,
-    as_labels,
     as_rows,
     astype,
     column_dots,
@@ -101,8 +100,7 @@ class DirectKernelRidge(KernelRidge):
 
         They are computed at the place of the rows; all results are on the host.
         """
-        rows, labels = as_rows(rows), as_labels(labels).dense()
-        rng, place = check_random_state(random_state), rows.place
+        rng, place, labels = check_random_state(random_state), rows.place, labels.dense()
         rows = rows.apply(to_numpy)
         self.landmarks_ = None
         self._search(rows, labels, rng, counted, place)
@@ -178,8 +176,8 @@ class DirectKernelRidge(KernelRidge):
             scores, _, _ = solve_ridge(K, some, ridge * scale(K))
             scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = some.mask(log_loss(curves.log_odds(scores), some.Y)).sum(axis=1)
-            return float(np.average(losses, weights=some.weight))
+            losses = some.cells * log_loss(curves.log_odds(scores), some.Y)
+            return float(losses.sum() / some.weights.sum())
 
         width = float(self.width_ or 1.0)
         if self.width is None:
@@ -220,16 +218,12 @@ class DirectKernelRidge(KernelRidge):
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale
         some = some_labels(labels.take(sample))
-        errors = interpolate_errors(spectrum, some, ridges).sum(axis=1)
+        errors = loo_errors(spectrum, some, ridges).sum(axis=1)
         return float(ridges[errors.argmin()])
 
 
 def solve_ridge(
-    K: Array,
-    Y: Array | Labels,
-    ridge: float,
-    fold_of: Array | None = None,
-    weight: Array | None = None,
+    K: Array, labels: Labels, ridge: float, fold_of: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
@@ -241,7 +235,6 @@ def solve_ridge(
     and the coefficients and intercepts, where `K` lies: scores of queries are
     columns @ coef + intercept.
     """
-    labels = as_labels(Y, weight)
     Y, weight = labels.Y, labels.weights
     share = weight / weight.sum()
     ridge = max(ridge, least_ridge(K, weight))

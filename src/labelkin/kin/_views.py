@@ -11,7 +11,7 @@ from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.kin._plan import Limits
-from labelkin.rows import Place, Rows, as_dense, scale_columns, to_numpy, unit_rows
+from labelkin.rows import Place, Rows, as_dense, count_stored, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
 
@@ -114,7 +114,7 @@ class Topics:
 
 
 def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> dict[str, View]:
-    """Learn the views that suit the rows, as `as_float_rows` returns them.
+    """Learn the views that suit the rows, as `as_floats` returns them.
 
     Embeddings of texts, the last columns, are beside the topics of words and in ``"linear"``, and
     no part of other views. Beside a table they are columns as others.
@@ -143,7 +143,7 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
             views["topics"] = Topics(weighted, directions)
     else:
         views["linear"] = Standard(rows)
-        if not rows.is_sparse():
+        if not rows.total(count_stored)[1]:
             views["ranks"] = Ranks(rows, limits.sample_rows)
     return views
 
@@ -182,18 +182,11 @@ def is_weighted(rows: Rows) -> bool:
     return bool(stored and integers < 0.5 * stored)
 
 
-def as_float_rows(rows: Rows, dense: bool) -> Rows:
-    """Return rows in double precision on the host, to be computed where they were.
-
-    They are C-ordered arrays if `dense`, else CSR matrices, or blocks of either on Dask.
-    """
-    return rows.apply(_as_floats, [dense])
-
-
 # Functions of a block of rows.
 
 
-def _as_floats(X: Matrix, dense: bool) -> Matrix:
+def as_floats(X: Matrix, dense: bool) -> Matrix:
+    """Return rows in double precision on the host: a C-ordered array if `dense`, else CSR."""
     X = to_numpy(X)
     if not dense:
         return sparse.csr_matrix(X, dtype=np.float64)

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +13,14 @@ from sklearn.utils import check_random_state, gen_batches
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import log_loss
-from labelkin.linear._minimise import minimise, weigh_rows
+from labelkin.linear._minimise import minimise
 from labelkin.rows import (
     ColumnMoments,
     Labels,
     Rows,
-    as_labels,
     as_rows,
-    astype,
     concatenate,
+    count_stored,
     namespace,
     take,
     to_numpy,
@@ -89,9 +87,9 @@ class LabelFitter:
         if not kept.all():
             kept = np.flatnonzero(kept)
             rows, labels = rows.take(kept).persist(), labels.take(kept)
-        positives, constant = labels.positives[numbers], ~labels.varies[numbers]
-        prior = np.log((positives + 1) / (labels.negatives[numbers] + 1))
-        weighted, columns = weigh_rows(rows, labels.weights), rows.moments(labels.weight)
+        counts, columns = labels.counts, rows.moments(labels.weight)
+        constant = ~counts.varies[numbers]
+        prior = np.log((counts.positives + 1) / (counts.negatives + 1))[numbers]
 
         def fit_batch(batch: Array) -> tuple[Array, Array, Array]:
             coef = rows.array(np.zeros((rows.shape[1], len(batch))))
@@ -102,10 +100,9 @@ class LabelFitter:
                 intercept = namespace(known).where(fixed, intercept, known)
             if constant[batch].all():  # perhaps because there is no row
                 return coef, intercept, np.zeros(len(batch), dtype=np.intp)
-            some = labels.select(numbers[batch])
             return minimise(
-                weighted,
-                [rows.split(array) for array in (some.Y, some.known) if array is not None],
+                rows,
+                labels.select(numbers[batch]),
                 coef,
                 intercept,
                 rows.array(C[batch]),
@@ -116,7 +113,7 @@ class LabelFitter:
             )
 
         # Labels of one batch are similarly frequent, and converge after similarly many steps.
-        order = np.argsort(-positives, kind="stable")
+        order = np.argsort(-counts.positives[numbers], kind="stable")
         n_entries = int(rows.sizes.max()) + rows.shape[1]
         if rows.in_threads:
             size = int(np.clip(_BATCH_ENTRIES // n_entries, _MIN_BATCH, _MAX_BATCH))
@@ -174,10 +171,10 @@ class LabelFitter:
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
         one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
         """
-        rows, labels = self.rows, self.labels
-        smaller = np.minimum(labels.positives, labels.negatives)
+        labels, counts = self.labels, self.labels.counts
+        smaller = np.minimum(counts.positives, counts.negatives)
         numbers = np.flatnonzero(smaller > 0)
-        spread = squared_spread(rows.moments(labels.weight))
+        spread = squared_spread(self.rows.moments(labels.weight))
         grid = _GRID / spread if spread > 0 else np.ones(1)
         if not len(numbers):
             return np.full(len(smaller), grid[len(grid) // 2])
@@ -186,8 +183,8 @@ class LabelFitter:
             order = numbers[np.argsort(-smaller[numbers], kind="stable")]
             numbers = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
         labels = labels.select(numbers)
-        share = labels.means
-        prior_loss = -labels.total * (share * np.log(share) + (1 - share) * np.log1p(-share))
+        share, total = labels.counts.means, labels.counts.total
+        prior_loss = -total * (share * np.log(share) + (1 - share) * np.log1p(-share))
         starts: dict[int, Weights] = {}
         relative: dict[int, Array] = {}
 
@@ -198,7 +195,7 @@ class LabelFitter:
                 tol = max(self.tol, _SEARCH_TOL)
                 for part, fitted, odds in self.leave_out(fold, C, numbers, starts, tol):
                     starts[fold[part[0]]], out = fitted, labels.take(part)
-                    loss += out.weights @ out.mask(log_loss(odds, out.Y.astype(odds.dtype)))
+                    loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
                 relative[place] = loss / prior_loss
             return relative[place].mean()
 
@@ -243,19 +240,18 @@ class LogisticLearner:
 
         Those of a fold −1 are never left out, and missing in the result.
         """
-        rows, labels, rng = as_rows(rows), as_labels(labels), check_random_state(random_state)
-        (n, k), q = rows.shape, labels.shape[1]
+        rng, (n, k), q = check_random_state(random_state), rows.shape, labels.shape[1]
         if n * q > _BLOCK_ENTRIES:
-            labels = replace(labels, Y=sparse.csc_array(labels.Y))
-        is_sparse = rows.is_sparse() or rows.n_stored() < _SPARSE_SHARE * n * k
+            labels = Labels(sparse.csc_array(labels.Y), labels.weight, labels.known)
+        n_stored, is_sparse = rows.total(count_stored)
+        is_sparse = is_sparse or n_stored < _SPARSE_SHARE * n * k
+        size = squared_spread(rows.moments(labels.weight))
+        self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, is_sparse], dtype=dtype)
-        size = squared_spread(prepared.moments(labels.weight))
-        self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
-        prepared = prepared.apply(_divide, [self.unit_], dtype=dtype).placed()
+        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype).placed()
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
@@ -329,12 +325,9 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
 # Functions of a block.
 
 
-def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
-    """Return centred dense rows, or sparse rows in single precision."""
+def _prepare(block: Matrix, centre: Array, unit: float, is_sparse: bool) -> Matrix:
+    """Return centred dense rows, or sparse rows in single precision, divided by a unit."""
     block = to_numpy(block)
-    return sparse.csr_array(block).astype(np.float32) if is_sparse else block - centre
-
-
-def _divide(block: Matrix, unit: float) -> Matrix:
-    # SciPy divides sparse rows in double precision.
-    return astype(block / unit, block.dtype)
+    if is_sparse:
+        return (sparse.csr_array(block) / unit).astype(np.float32)
+    return (block - centre) / unit
