@@ -1,6 +1,7 @@
 """From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,7 @@ def to_log_odds_scale(scores: Any, share: Any) -> Any:
     return side * asinh((frequent + side * scores) / (2 * (frequent + side * share)))
 
 
+@dataclass(eq=False, repr=False)
 class SlopeCalibration:
     """Logistic curves: log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
 
@@ -81,14 +83,12 @@ class SlopeCalibration:
         that scale.
     """
 
-    share_: Array
-    shared_slope_: float
-    slope_: Array
-    intercept_: Array
-
-    def __init__(self, precision: float = 1.0, scale: str = "deviation") -> None:
-        self.precision = precision
-        self.scale = scale
+    precision: float = 1.0
+    scale: str = "deviation"
+    share_: Array = field(init=False)
+    shared_slope_: float = field(init=False)
+    slope_: Array = field(init=False)
+    intercept_: Array = field(init=False)
 
     def fit(
         self,
@@ -383,11 +383,7 @@ def fit_logistic(
         return w
     w = w if start is None else start.copy()
     odds = A @ w
-
-    def objective(odds: Array, w: Array) -> float:
-        return float(penalty @ w**2 / 2 + weight @ log_loss(odds, y))
-
-    value = objective(odds, w)
+    value = penalty @ w**2 / 2 + weight @ log_loss(odds, y)
     for _ in range(max_iter):
         p = expit(odds)
         gradient = A.T @ (weight * (p - y)) + penalty * w
@@ -397,13 +393,14 @@ def fit_logistic(
         step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
-            new = objective(odds - length * change, w - length * step)
+            shorter, losses = w - length * step, log_loss(odds - length * change, y)
+            new = penalty @ shorter**2 / 2 + weight @ losses
             if new <= value - 1e-4 * length * slope:
                 break
             length /= 2
         else:  # the objective is flat to rounding
             break
-        w, odds, value = w - length * step, odds - length * change, new
+        w, odds, value = shorter, odds - length * change, new
     return w
 
 

@@ -218,7 +218,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
                 "X must hold the kernel values between the training samples, a square "
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
-        X, labels = rows.gather(), labels.dense()
+        X = rows.gather()
         # For explanations
         self._typical = None  # the columns of a kernel matrix are no features
         if self.kernel != "precomputed":

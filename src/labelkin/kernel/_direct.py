@@ -39,7 +39,6 @@ from labelkin.rows import (
     astype,
     column_dots,
     concatenate,
-    diagonal,
     inverse_cholesky,
     match,
     namespace,
@@ -86,8 +85,6 @@ class DirectKernelRidge(KernelRidge):
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
-    on_device = True
-
     def fit_scores(
         self,
         rows: Rows,
@@ -100,11 +97,11 @@ class DirectKernelRidge(KernelRidge):
 
         They are computed at the place of the rows; all results are on the host.
         """
-        rng, place, labels = check_random_state(random_state), rows.place, labels.dense()
+        rng, place = check_random_state(random_state), rows.place
         rows = rows.apply(to_numpy)
         self.landmarks_ = None
         self._search(rows, labels, rng, counted, place)
-        self.rows_: Any = _shortened(self._prepare(rows.gather(), self.scale_))
+        self.rows_ = _shortened(self._prepare(rows.gather(), self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
             ridge = self._refine(known, labels, rng)
@@ -168,8 +165,8 @@ class DirectKernelRidge(KernelRidge):
         among = astype(distances(kernel, take(known, sample)), "float32")
 
         def scale(K: Array) -> float:
-            # Mean squared norm of the centred rows, the unit of ridges.
-            return float(diagonal(K).mean()) - float(to_numpy(K).mean(dtype=np.float64))
+            # Mean squared norm of the centred rows, the unit of ridges: k(x, x) is 1.
+            return 1.0 - float(to_numpy(K).mean(dtype=np.float64))
 
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
@@ -284,9 +281,12 @@ def solve_ridge(
 
 
 def least_ridge(K: Array, weight: Array | None = None) -> float:
-    """Return the ridge below which scores would depend on the rounding of a kernel matrix."""
-    total = diagonal(K).sum() if weight is None else diagonal(K) @ weight
-    return _LEAST_RIDGE * float(namespace(K).finfo(K.dtype).eps) * float(total)
+    """Return the ridge below which scores would depend on the rounding of a kernel matrix.
+
+    That of the largest eigenvalue, at most the trace: k(x, x) is 1 for radial kernels.
+    """
+    total = K.shape[0] if weight is None else float(weight.sum())
+    return _LEAST_RIDGE * float(namespace(K).finfo(K.dtype).eps) * total
 
 
 def _half_precision(coef: Array, columns: Array, checked: Array, Y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from labelkin.rows import (
     is_device_array,
     namespace,
     namespace_and_device,
-    products,
     scale_columns,
     squared_norms,
     take,
@@ -52,6 +52,7 @@ _REACH = 8
 _WORTHWHILE = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge:
     """Kernel ridge regression of many labels, tuned by leave-one-out error.
 
@@ -71,39 +72,25 @@ class KernelRidge:
     coefficient each: None if the columns of X have, or X is a precomputed kernel.
     """
 
-    width_: float | None
-    scale_: Any
-    landmarks_: Array | None
-    rows_: Matrix | None
-    ridge_: Array
-    coef_: Any
-    intercept_: Any
-    on_device = False
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    width: float | None = None
+    scale: bool | str = False
+    ridges: Array = field(default_factory=RIDGES.copy)
+    shrinkage: float = 50.0
+    clear_ridges: bool = False
+    n_landmarks: int | None = None
+    landmark_means: bool = False
+    search_rows: int = 600
+    refine_rows: int = 1000
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        *,
-        width: float | None = None,
-        scale: bool | str = False,
-        ridges: Array = RIDGES,
-        shrinkage: float = 50.0,
-        clear_ridges: bool = False,
-        n_landmarks: int | None = None,
-        landmark_means: bool = False,
-        search_rows: int = 600,
-        refine_rows: int = 1000,
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.scale = scale
-        self.ridges = ridges
-        self.shrinkage = shrinkage
-        self.clear_ridges = clear_ridges
-        self.n_landmarks = n_landmarks
-        self.landmark_means = landmark_means
-        self.search_rows = search_rows
-        self.refine_rows = refine_rows
+    width_: float | None = field(init=False)
+    scale_: Any = field(init=False)
+    landmarks_: Array | None = field(init=False)
+    rows_: Matrix | None = field(init=False)
+    ridge_: Array = field(init=False)
+    coef_: Any = field(init=False)
+    intercept_: Any = field(init=False)
 
     def fit_scores(
         self,
@@ -119,7 +106,6 @@ class KernelRidge:
         count, where those of the others would be biased; None: all. A weight of 2 is the same as
         the row twice, both left out together. Rows on Dask stay there, and need landmarks.
         """
-        labels = labels.dense()
         spectrum = self._decompose(rows, labels, check_random_state(random_state), counted)
         given = spectrum, labels, self.ridges, self.shrinkage, counted
         if self.clear_ridges:
@@ -346,7 +332,7 @@ def kernel_values(
     Q = X if Q is None else Q
     if callable(kernel):
         return as_dense(kernel(Q, X))
-    return products(Q, X)
+    return as_dense(Q @ X.T)
 
 
 def radial(distances: Any, kernel: Any, width: float) -> Any:
@@ -379,7 +365,7 @@ def distances(kernel: Any, X: Matrix, Q: Matrix | None = None) -> Any:
         # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
         offset = namespace(X).mean(X, axis=0)
         X, Q = X - offset, Q - offset
-    found = -2 * products(Q, X)
+    found = -2 * as_dense(Q @ X.T)
     found += squared_norms(Q)[:, None]
     found += squared_norms(X)[None, :]
     xp, device = namespace_and_device(found)

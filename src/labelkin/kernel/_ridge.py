@@ -51,7 +51,6 @@ from labelkin.rows import (
     as_dense,
     as_rows,
     concatenate,
-    diagonal,
     eigh_positive,
     inverse_cholesky,
     match,
@@ -126,7 +125,7 @@ class RidgeSpectrum:
         # of eigenvectors: of K + δI, δ well above the rounding of K, which may have a low rank, and
         # well below any ridge.
         xp = namespace(K)
-        shift = 10 * float(xp.finfo(K.dtype).eps) * float(diagonal(K).sum())
+        shift = 10 * float(xp.finfo(K.dtype).eps) * float(xp.linalg.trace(K))
         try:
             whitening = inverse_cholesky(add_to_diagonal(xp.asarray(K, copy=True), shift)).T
         except ValueError:  # negative eigenvalues, which are dropped
@@ -290,8 +289,7 @@ def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
 def _left_out(V: Any, weight: Array, fit: _Fit) -> Any:
     """Return 1 − hᵢ for each ridge, (m, n_ridges)."""
     xp = namespace(V)
-    batches = as_rows(V).batches(V.shape[1]).blocks
-    left = 1 - weigh(1 / fit.total + concatenate([b**2 @ fit.kept for b in batches]), weight)
+    left = 1 - weigh(1 / fit.total + V**2 @ fit.kept, weight)
     # 0 for a single sample, whose residual is 0 as well.
     return xp.where(left > 0, left, xp.ones_like(left))
 

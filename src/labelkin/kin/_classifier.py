@@ -272,7 +272,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
-        fold_of = draw_folds(len(rows), limits, rng)
+        # of at most `sample_rows` rows; the others are in no fold, −1
+        fold_of, n_scored = np.full(len(rows), -1), min(len(rows), limits.sample_rows)
+        fold_of[rng.permutation(len(rows))[:n_scored]] = np.arange(n_scored) % limits.n_folds
         scored = np.flatnonzero(fold_of >= 0)
         planner = Planner(
             viewed,
@@ -291,12 +293,12 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
         # Each learner takes half a second in which it does little, which the plan leaves out.
         costs = [0.5 + m.seconds / len(m.learners) for m in members for _ in m.learners]
-        rest = len(scored) * labels.shape[1] * len(members) / limits.combined
+        rest = n_scored * labels.shape[1] * len(members) / limits.combined
         progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
 
         # Calibrate, weigh, calibrate
-        labels, self.oob_indices_ = labels.take(scored).dense(), counted[scored]
+        labels, self.oob_indices_ = labels.take(scored), counted[scored]
         log_odds, n_jobs = [m.log_odds for m in members], effective_n_threads(self.n_jobs)
         with limit_blas(1):  # of many short products, more threads would wait for each other
             self.combination_, proba, member_proba = fit_combination(
@@ -453,14 +455,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if hasattr(self, "label_tree_"):
             return self.label_tree_._explain_row(row)
         return explain_kin(self, row)
-
-
-def draw_folds(n_samples: int, limits: Limits, rng: np.random.RandomState) -> Array:
-    """Return the fold of each row; −1 for rows that are not scored, of very many."""
-    n_scored = min(n_samples, limits.sample_rows)
-    fold_of = np.full(n_samples, -1, dtype=np.intp)
-    fold_of[rng.permutation(n_samples)[:n_scored]] = np.arange(n_scored) % limits.n_folds
-    return fold_of
 
 
 def repeat_rows(labels: Labels) -> Array | slice:

@@ -11,6 +11,8 @@ fitted once more without two folds at a time and applied to these. These cross-f
 are the ensemble's estimate of its own performance.
 """
 
+from dataclasses import dataclass, field
+
 import numpy as np
 from scipy.special import expit, logit
 
@@ -21,6 +23,7 @@ from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
 
+@dataclass(eq=False, repr=False)
 class Combination:
     """Curves of the members, their weights, and curves of the weighted mean.
 
@@ -43,13 +46,12 @@ class Combination:
         Those of the weighted mean.
     """
 
-    curves_: list[SlopeCalibration]
-    weights_: Array
-    label_weights_: Array
-    mean_curves_: SlopeCalibration
-
-    def __init__(self, limits: Limits, scales: list[str]) -> None:
-        self.limits, self.scales = limits, scales
+    limits: Limits
+    scales: list[str]
+    curves_: list[SlopeCalibration] = field(init=False)
+    weights_: Array = field(init=False)
+    label_weights_: Array = field(init=False)
+    mean_curves_: SlopeCalibration = field(init=False)
 
     def fit(
         self,

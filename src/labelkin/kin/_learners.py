@@ -8,8 +8,8 @@ the rows in memory has ``in_memory = True``; what uses all threads itself, ``own
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -33,7 +33,6 @@ from labelkin.rows import (
     Rows,
     add_to_diagonal,
     as_rows,
-    diagonal,
     namespace,
     to_device_of,
     to_numpy,
@@ -99,6 +98,7 @@ def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomSt
     return bags
 
 
+@dataclass(eq=False, repr=False)
 class PartLearner:
     """A learner of the rows of some whole folds, `part`.
 
@@ -107,10 +107,9 @@ class PartLearner:
     time of one learner of all rows, where that time grows faster than the rows.
     """
 
-    in_memory = True
-
-    def __init__(self, part: Array, learner: KernelRidge) -> None:
-        self.part, self.learner = part, learner
+    part: Array
+    learner: KernelRidge
+    in_memory: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores; NaN for rows without a fold."""
@@ -127,6 +126,7 @@ class PartLearner:
         return self.learner.scores(rows)
 
 
+@dataclass(eq=False, repr=False)
 class ProjectionLearner:
     """Kernel ridge on a constraint projection whose pairs come from a bag of whole folds.
 
@@ -143,14 +143,12 @@ class ProjectionLearner:
     `components_`, (n_columns, d), is in single precision.
     """
 
-    components_: Array
-    in_memory = True
-
-    def __init__(
-        self, bag: Array, threshold: float, dropped: float, regression: KernelRidge
-    ) -> None:
-        self.bag, self.threshold, self.dropped = bag, threshold, dropped
-        self.regression = regression
+    bag: Array
+    threshold: float
+    dropped: float
+    regression: KernelRidge
+    components_: Array = field(init=False)
+    in_memory: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
@@ -183,9 +181,9 @@ def ratio_directions(
         training.scatter_difference(*(to_device_of(p, training.rows) for p in (none, pairs)))[0]
         for pairs in (cannot_link, must_link)
     )
-    ridge = float(diagonal(within).sum()) / k
+    ridge, spread = float(xp.linalg.trace(within)) / k, float(xp.linalg.trace(between))
     # No pair of a kind, or must-links of equal rows only.
-    if ridge <= float(xp.finfo(dtype).eps) * float(diagonal(between).sum()) or not len(cannot_link):
+    if ridge <= float(xp.finfo(dtype).eps) * spread or not len(cannot_link):
         return to_device_of(np.eye(k), training.rows)
     within = add_to_diagonal(within, ridge)
     if isinstance(within, np.ndarray):
@@ -200,6 +198,7 @@ def ratio_directions(
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
 
 
+@dataclass(eq=False, repr=False)
 class TreesLearner:
     """A forest of all labels together, grown in ten groups of trees on bags of whole folds.
 
@@ -209,11 +208,11 @@ class TreesLearner:
     labels are replaced by a kernel regression on the known labels of the bag.
     """
 
-    forest_: Any
-    in_memory = own_threads = True
-
-    def __init__(self, forest: Any, bag: float) -> None:
-        self.forest, self.bag = forest, bag
+    forest: Any
+    bag: float
+    forest_: Any = field(init=False)
+    in_memory: ClassVar[bool] = True
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
@@ -250,6 +249,7 @@ class TreesLearner:
         return _mean_of_trees(self.forest_.estimators_, rows, self.forest_.n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class LabelTreesLearner:
     """A forest of its own for each label, on the same groups of folds.
 
@@ -257,11 +257,11 @@ class LabelTreesLearner:
     own has few of these splits, and is predicted better by trees that split for it alone.
     """
 
-    learners_: list[TreesLearner]
-    in_memory = own_threads = True
-
-    def __init__(self, forest: Any, bag: float) -> None:
-        self.forest, self.bag = forest, bag
+    forest: Any
+    bag: float
+    learners_: list[TreesLearner] = field(init=False)
+    in_memory: ClassVar[bool] = True
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""

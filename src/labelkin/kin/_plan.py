@@ -168,39 +168,33 @@ def limits_of(effort: str | Limits) -> Limits:
     )
 
 
+@dataclass
 class Planner:
-    """Plans the members of one ensemble; see `KinEnsembleClassifier`.
+    """Plans the members of one ensemble; see `KinEnsembleClassifier`."""
 
-    `rows` are those of each view, `fold_of` is the fold of each row. `n_jobs` are the threads of
-    learners that use all threads by themselves; `rng` draws the bags of projections.
-    """
-
-    def __init__(
-        self,
-        rows: dict[str, Rows],
-        n_labels: int,
-        fold_of: Array,
-        limits: Limits,
-        n_projections: int,
-        n_trees: int | None,
-        n_jobs: int,
-        rng: np.random.RandomState,
-    ) -> None:
-        self.rows, self.n_labels, self.fold_of, self.limits = rows, n_labels, fold_of, limits
-        self.n_projections, self.n_trees = n_projections, n_trees
-        self.n_jobs, self.rng = n_jobs, rng
-        (self.n, self.k), self.in_blocks = rows["raw"].shape, rows["raw"].lazy
+    rows: dict[str, Rows]
+    """The rows in each view."""
+    n_labels: int
+    fold_of: Array
+    """The fold of each row."""
+    limits: Limits
+    n_projections: int
+    n_trees: int | None
+    n_jobs: int
+    """Threads of learners that use all threads by themselves."""
+    rng: np.random.RandomState
+    """Draws the bags of projections."""
 
     def plan(self) -> tuple[list[Member], dict[str, str]]:
         """Return the members to fit, and the names and reasons of those left out."""
         members: list[Member] = []
         left_out: dict[str, str] = {}
         left = self.limits.seconds
-        if self.n * self.n_labels > self.limits.large_entries:
+        if len(self.fold_of) * self.n_labels > self.limits.large_entries:
             left_out["others"] = "rows times labels are too many for other members"
             return [self._linear(n_groups=1)], left_out
         for member in self._candidates():
-            if self.in_blocks and getattr(member.learners[0], "in_memory", False):
+            if self.rows["raw"].lazy and getattr(member.learners[0], "in_memory", False):
                 left_out[member.name] = "it needs the rows in memory"
             elif member.seconds > left and members:
                 left_out[member.name] = (
@@ -214,7 +208,8 @@ class Planner:
 
     def describe(self, members: list[Member], left_out: dict[str, str]) -> list[str]:
         """Return a plan in words, line by line."""
-        size = f"{self.n:,} rows, {self.k:,} features and {self.n_labels:,} labels"
+        n, k = self.rows["raw"].shape
+        size = f"{n:,} rows, {k:,} features and {self.n_labels:,} labels"
         lines = [f"{member.name}: {member.reason}." for member in members]
         lines += [f"{name}: left out, {reason}." for name, reason in left_out.items()]
         return [f"Plan for {size}:", *lines]
@@ -224,7 +219,7 @@ class Planner:
         if "root" in self.rows:  # texts
             kernels = [("topics", "rbf"), ("raw", "laplacian"), ("root", "laplacian")]
             found = [self._kernel(*one) for one in kernels if one[0] in self.rows]
-            if self.n >= self.limits.linear_rows or self.in_blocks:
+            if len(self.fold_of) >= self.limits.linear_rows or self.rows["raw"].lazy:
                 found.insert(0, self._linear())
             found += self._projections("topics") + self._trees()
             return found
@@ -241,8 +236,8 @@ class Planner:
 
     def _kernel(self, view: str, kernel: str) -> Member:
         """Return the kernel of a view, exact, the mean of parts, or from landmarks."""
-        n, limits = self.n, self.limits
-        n_parts = 0 if self.in_blocks else limits.n_parts(n)
+        n, limits = len(self.fold_of), self.limits
+        n_parts = 0 if self.rows["raw"].lazy else limits.n_parts(n)
         learners, how = [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
         if n_parts > 1:
             # Rows without a fold are in the part of their number.
@@ -258,10 +253,10 @@ class Planner:
 
     def _regression(self, kernel: str, n_samples: int | None = None, search: int = 600) -> Any:
         """Return the kernel regression that suits a number of rows."""
-        n, limits = n_samples or self.n, self.limits
-        if n <= limits.exact_rows and not self.in_blocks:
+        n, limits = n_samples or len(self.fold_of), self.limits
+        if n <= limits.exact_rows and not self.rows["raw"].lazy:
             return KernelRidge(kernel, clear_ridges=True, search_rows=search, refine_rows=0)
-        if n_samples or (limits.n_parts(n) == 1 and not self.in_blocks):
+        if n_samples or (limits.n_parts(n) == 1 and not self.rows["raw"].lazy):
             return DirectKernelRidge(kernel, search_rows=search, refine_rows=0)
         m = limits.n_landmarks(n)
         return KernelRidge(kernel, n_landmarks=m, landmark_means=True, refine_rows=0)
@@ -283,7 +278,7 @@ class Planner:
         ]
         reason = f"Gaussian kernels on projections of the view {view!r} that separate label sets"
         # The scatters of two kinds of pairs, their common eigenvectors, and the kernel.
-        k, n, kept = self.rows[view].shape[1], self.n, 1 - limits.dropped
+        (n, k), kept = self.rows[view].shape, 1 - limits.dropped
         one = (4.0 * n + 8.0 * k) * k**2 / limits.flops
         one += limits.kernel_seconds(n, self.n_labels, kept * k)
         return [Member("projections", view, reason, learners, seconds=len(learners) * one)]
@@ -294,8 +289,8 @@ class Planner:
             return []
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-        n, q, limits = self.n, self.n_labels, self.limits
-        tried = max(1, int(self.k**0.75))  # features at a node, between all and the usual root
+        (n, k), q, limits = self.rows["raw"].shape, self.n_labels, self.limits
+        tried = max(1, int(k**0.75))  # features at a node, between all and the usual root
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
         seconds = q * n_trees * n * tried / limits.tree_tests

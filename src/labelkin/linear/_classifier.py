@@ -176,7 +176,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         rows, labels = self._validate(X, y, sample_weight)
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
-        rows, q = self._in_working_precision(rows), labels.shape[1]
+        rows, q = self._in_working_precision(rows).persist(), labels.shape[1]
         fitter = LabelFitter(rows, labels, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))

@@ -4,7 +4,8 @@
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -60,14 +61,16 @@ class Weights(NamedTuple):
     n_iter: Array
 
 
+@dataclass(eq=False, repr=False)
 class LabelFitter:
     """Fits labels on weighted samples, in threads over batches of labels; see `minimise`."""
 
-    def __init__(
-        self, rows: Rows, labels: Labels, *, tol: float, max_iter: int, n_jobs: int | None
-    ) -> None:
-        self.rows, self.labels = rows.persist(), labels
-        self.tol, self.max_iter, self.n_jobs = tol, max_iter, n_jobs
+    rows: Rows
+    labels: Labels
+    _: KW_ONLY
+    tol: float
+    max_iter: int
+    n_jobs: int | None
 
     def fit(
         self,
@@ -213,6 +216,7 @@ class LabelFitter:
         return chosen
 
 
+@dataclass(eq=False, repr=False)
 class LogisticLearner:
     """Logistic regressions of all labels at once, one C for all labels.
 
@@ -226,14 +230,13 @@ class LogisticLearner:
     too large or too small for it.
     """
 
-    C_: float
-    unit_: float = 1.0
-    coef_: Array
-    intercept_: Array
-    own_threads = on_device = True
-
-    def __init__(self, n_groups: int = 5, n_jobs: int | None = None) -> None:
-        self.n_groups, self.n_jobs = n_groups, n_jobs
+    n_groups: int = 5
+    n_jobs: int | None = None
+    C_: float = field(init=False)
+    unit_: float = field(init=False, default=1.0)
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, on the host.
@@ -251,20 +254,20 @@ class LogisticLearner:
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype).placed()
+        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype)
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]
         how: Any = {"tol": _TOL, "max_iter": _MAX_ITER, "n_jobs": self.n_jobs}
-        fitter, self.C_ = LabelFitter(prepared, labels, **how), 1.0
+        fitter, self.C_ = LabelFitter(prepared.placed().persist(), labels, **how), 1.0
         if len(left_out):
             # C with the least log loss of groups of rows left out, on a sample of them
             sample = rng.permutation(n)[:_SEARCH_ROWS]
             search = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
             order = np.argsort(sample)
             some = sample[order]
-            sampled = LabelFitter(fitter.rows.take(some), labels.take(some), **how)
+            sampled = LabelFitter(fitter.rows.take(some).persist(), labels.take(some), **how)
             self.C_ = float(sampled.choose_C(search[order])[0])
         self.coef_ = np.empty((k, q), dtype=np.float16)
         self.intercept_ = np.empty(q)

@@ -195,11 +195,6 @@ def count_stored(X: Matrix) -> tuple[int, bool]:
     return int(namespace(X).count_nonzero(X)), False
 
 
-def products(Q: Matrix, X: Matrix) -> Array:
-    """Return the inner products of the rows of two matrices, (m, n)."""
-    return np.asarray(as_dense(Q @ X.T)) if sparse.issparse(Q) else Q @ X.T
-
-
 def squared_norms(X: Matrix) -> Array:
     """Return the squared length of each row."""
     if sparse.issparse(X):
@@ -273,11 +268,6 @@ def inverse_cholesky(A: Array) -> Array:
     A[half:, :half] *= -1
     A[:half, half:] = 0
     return A
-
-
-def diagonal(A: Array) -> np.ndarray:
-    """Return the diagonal of a matrix as an ndarray."""
-    return A.diagonal() if isinstance(A, np.ndarray) else to_numpy(namespace(A).linalg.diagonal(A))
 
 
 def add_to_diagonal(A: Array, values: Any) -> Array:
