@@ -87,7 +87,7 @@ def expected_failures(estimator):
 VARIANTS = [
     labelkin.VPCMEClassifier(n_estimators=3, voting="soft", random_state=0),
     labelkin.VPCMEClassifier(
-        n_estimators=3, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+        n_estimators=3, voting="soft", bag=0.6, calibrate=True, random_state=0
     ),
     labelkin.BaggingVPCPClassifier(n_estimators=3, bag=0.5, voting="soft", random_state=0),
     labelkin.IBLRClassifier(add_features=True),

@@ -234,7 +234,7 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
 class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
     """Base of the multi-label classifiers.
 
-    A subclass calls `_validate_fit` in its ``fit`` and implements `_proba`, the (n, q)
+    A subclass calls `_validate` in its ``fit`` and implements `_proba`, the (n, q)
     probabilities of validated rows.
     """
 
@@ -281,15 +281,12 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
             labels, known = split_label_matrix(y, self._keeps_sparse_labels(), self)
         return rows, Labels(labels, check_weight(sample_weight, len(rows)), known)
 
-    def _validate_fit(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array]:
-        """Do the same; return X and (n, q) y as matrices, or on Dask.
-
-        X stays on its device; y is on the host, where pairs are drawn. Unknown labels are 0.
-        """
-        return self._validate_known(X, Y)[:2]
-
     def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
-        """Do the same; return also which labels are known, None: all. On Dask, y as given."""
+        """Do the same; return X, (n, q) y and which labels are known, None: all, as matrices.
+
+        X stays on its device; y is on the host, where pairs are drawn. Unknown labels are 0. On
+        Dask, y is as given.
+        """
         if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
             return *self._validate_blocks(X, Y), None
         try:

@@ -30,7 +30,7 @@ class BlockCounts:
     """
 
     def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int, n_jobs: int | None = None) -> None:
-        self.rows, self.labels = rows, LabelSets.from_matrix(Y)
+        self.rows, self.labels = rows, LabelSets(Y)
         self.n_neighbors, self.n_jobs = min(n_neighbors, len(rows) - 1), n_jobs
 
     def __call__(self, Q: Matrix | None = None) -> Any:

@@ -153,7 +153,7 @@ class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        rows, Y = self._validate_fit(X, y)
+        rows, Y, _ = self._validate_known(X, y)
         self._counts = NeighborCounts(rows, Y, self.n_neighbors, self.n_jobs)
         self._with_features = self.add_features
         inputs, Y = self._inputs(self._counts(), rows), to_numpy(Y)
@@ -187,7 +187,7 @@ class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
         return self._regress(self._inputs(self._counts(X), X), X.dtype)
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
-        return explain_by_neighbors([(self, row)], [1.0])
+        return explain_by_neighbors([(self, row)])
 
 
 def _beside(inputs: Matrix, more: Matrix) -> Matrix:

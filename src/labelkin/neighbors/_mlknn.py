@@ -15,7 +15,7 @@ from labelkin.explain import ExplainMixin
 from labelkin.explain._neighbors import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
-from labelkin.rows import astype, is_dask, namespace, to_numpy
+from labelkin.rows import DaskRows, Labels, Rows, as_rows, astype, namespace, to_numpy
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -122,7 +122,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         -------
         self
         """
-        self._fit_valid(*self._validate_known(X, y))
+        self._fit_valid(*self._validate(X, y))
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -147,32 +147,34 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        rows, Y, known = self._validate_known(X, y)
-        counts = self._fit_valid(rows, Y.toarray() if sparse.issparse(Y) else Y, known)
+        rows, labels = self._validate(X, y)
+        counts = self._fit_valid(rows, labels.dense())
         if not strict:
             return self._counts.apply(_posterior_of, counts, self._posterior)
         histogram = self._counts.histogram(counts)
         return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, rows.dtype)
 
-    def _fit_loo_wrong(self, X: Matrix, Y: Matrix, known: Array | None) -> Array:
+    def _fit_loo_wrong(self, X: Matrix, labels: Labels) -> Array:
         """Fit; return which training samples, each left out, are misclassified in a known label.
 
         An ensemble uses it in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
         self._validate_params()
-        self._set_shapes(X, Y)
-        counts = self._fit_valid(X, Y, known)
+        self._set_shapes(X, labels.Y)
+        counts = self._fit_valid(as_rows(X), labels)
         return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
 
-    def _fit_valid(self, X: Matrix, Y: Matrix, known: Array | None) -> Matrix:
+    def _fit_valid(self, rows: Rows, labels: Labels) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
-        if is_dask(X):
-            self._counts = BlockCounts(X, Y, self.n_neighbors, self.n_jobs)
+        if isinstance(rows, DaskRows):
+            self._counts = BlockCounts(rows, labels.Y, self.n_neighbors, self.n_jobs)
         else:
-            self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, known)
+            self._counts = NeighborCounts(
+                rows.gather(), labels.Y, self.n_neighbors, self.n_jobs, labels.known
+            )
         counts = self._counts()
-        self._estimate(self._counts.histogram(counts), X.dtype)
+        self._estimate(self._counts.histogram(counts), rows.dtype)
         return counts
 
     def _estimate(self, histogram: Array, dtype: Any) -> None:
@@ -228,7 +230,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         return likely_labels(self._posterior, counts)
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
-        return explain_by_neighbors([(self, row)], [1.0])
+        return explain_by_neighbors([(self, row)])
 
 
 # Functions of the counts and labels of some training samples.

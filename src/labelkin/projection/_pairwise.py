@@ -17,11 +17,13 @@ from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
 from labelkin.projection._blocks import BlockRows, difference_of_sums, sum_of_squares
 from labelkin.rows import (
+    DaskRows,
+    Rows,
     as_dense,
+    as_rows,
     ascontiguousarray,
     astype,
     first_of_equals,
-    is_dask,
     is_device_array,
     namespace_and_device,
     to_device_of,
@@ -139,7 +141,7 @@ class PairwiseConstraintProjection(LinearProjection):
         pairs = ConstraintSampler(labels).draw(
             self.threshold, self.n_must_link, self.n_cannot_link, sample_weight, self.random_state
         )
-        self._learn(training_rows(rows), *pairs)
+        self._learn(training_rows(as_rows(rows)), *pairs)
         warn_if_missing(self)
         return self
 
@@ -259,9 +261,9 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
     return array.astype(np.intp)
 
 
-def training_rows(X: Any) -> Any:
-    """Return a validated matrix, or rows on Dask, in the form that projections are learned from."""
-    return BlockRows(X) if is_dask(X) else TrainingRows(X)
+def training_rows(rows: Rows) -> Any:
+    """Return validated rows in the form that projections are learned from."""
+    return BlockRows(rows) if isinstance(rows, DaskRows) else TrainingRows(rows.gather())
 
 
 class TrainingRows:
@@ -288,12 +290,12 @@ class TrainingRows:
         if not sparse.issparse(self.rows):
             self.mean = namespace_and_device(X)[0].mean(self.rows, axis=0)
             self.centred = self.rows - self.mean
-        self._samples = X
+        self.samples = X
 
     @cached_property
     def _first(self) -> Array | None:
         """For each sample the first one equal to it; None where no two are equal."""
-        return first_of_equals(self._samples)
+        return first_of_equals(self.samples)
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.

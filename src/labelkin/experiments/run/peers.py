@@ -60,7 +60,7 @@ class TunedChainsClassifier(MultiLabelClassifier):
 
     def fit(self, X: Any, y: Any) -> "TunedChainsClassifier":
         """Choose C, then train the chains on all rows."""
-        X, y = self._validate_fit(X, y)
+        X, y, _ = self._validate_known(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.C_ = logistic_regression(seed).fit(X, y).best_params_["estimator__C"]
         self.chains_ = ChainClassifier(
