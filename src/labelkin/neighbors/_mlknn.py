@@ -183,29 +183,12 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         The histogram, (2, n_labels, k + 1), is the number of training samples without and with each
         label, by the number of their neighbours that have it.
         """
-        s, n_counts = self.smoothing, histogram.shape[2]
         histogram = astype(histogram, "float64")
-        xp = namespace(histogram)
-        totals = xp.sum(histogram, axis=2)
-        n = totals[0, :] + totals[1, :]
-        with np.errstate(invalid="ignore"):
-            # Prior P(l)
-            prior = (s + totals[1, :]) / (2 * s + n)
-            # Likelihoods P(c | not l) and P(c | l)
-            likelihood = (s + histogram) / (s * n_counts + totals)[:, :, None]
-            # Posterior P(l | c), by Bayes' rule
-            present = prior[:, None] * likelihood[1, :, :]
-            absent = (1 - prior)[:, None] * likelihood[0, :, :]
-            if s == 0:
-                # 0/0: a label constant in training, or a count never seen; the prior remains. The
-                # prior of a label that is known for no sample is one half.
-                prior = xp.where(n == 0, 0.5, prior)
-                present = xp.where(xp.isnan(present), 0.0, present)
-                absent = xp.where(xp.isnan(absent), 0.0, absent)
-            posterior = present / (present + absent)
-            if s == 0:
-                posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
-        self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
+        totals = namespace(histogram).sum(histogram, axis=2, keepdims=True)
+        prior, likelihood, posterior = _bayes(
+            histogram, totals, self.smoothing, n_counts=histogram.shape[2]
+        )
+        self.prior_, self.likelihood_ = astype(prior[:, 0], dtype), astype(likelihood, dtype)
         self._posterior = astype(posterior, dtype)
 
     def _proba(self, X: Matrix) -> Array:
@@ -233,6 +216,28 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         return explain_by_neighbors([(self, row)])
 
 
+def _bayes(
+    with_count: Array, totals: Array, smoothing: float, n_counts: int
+) -> tuple[Array, Array, Array]:
+    """Return P(l), P(c | not l) with P(c | l), and P(l | c), by Bayes' rule.
+
+    `totals` are the numbers of samples without and with a label, and `with_count` those of them of
+    whose neighbours c have the label. Where 0 is divided by 0, for a label constant in training or
+    a count never seen, the prior remains; that of a label known for no sample is one half.
+    """
+    s, xp = smoothing, namespace(totals)
+    n = totals[0, ...] + totals[1, ...]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        prior = (s + totals[1, ...]) / (2 * s + n)
+        likelihood = (s + with_count) / (s * n_counts + totals)
+        present, absent = prior * likelihood[1, ...], (1 - prior) * likelihood[0, ...]
+        posterior = present / (present + absent)
+    if s == 0:
+        prior = xp.where(n == 0, 0.5, prior)
+        posterior = xp.where(xp.isnan(posterior), prior, posterior)
+    return prior, likelihood, posterior
+
+
 # Functions of the counts and labels of some training samples.
 
 
@@ -258,20 +263,13 @@ def _strict_posterior(
     dtype: Any,
 ) -> Array:
     """Return the posterior of each training sample from the histogram of the others."""
-    xp, s, n_counts = namespace(histogram), smoothing, histogram.shape[2]
+    xp = namespace(histogram)
     histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-    # The labels of a sample itself, which are left out, without and with the label.
     absent = 1 - labels if known is None else astype(known, "float64") - labels
-    n_others = xp.sum(xp.sum(histogram, axis=2), axis=0)[None, :] - (absent + labels)
-    joint, totals = [], []
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for present, own in enumerate([absent, labels]):
-            table = histogram[present, :, :]
-            same_count = xp.take_along_axis(table.T, counts, axis=0) - own
-            total = xp.sum(table, axis=1)[None, :] - own
-            prior = (s + total) / (2 * s + n_others)
-            joint.append(prior * (s + same_count) / (s * n_counts + total))
-            totals.append(total)
-        posterior = joint[1] / (joint[0] + joint[1])
-    prior = (s + totals[1]) / xp.where(2 * s + n_others < 1, 1.0, 2 * s + n_others)
-    return astype(xp.where(xp.isnan(posterior), prior, posterior), dtype)
+    own = xp.stack([absent, labels])  # what the sample itself adds, and is left out
+    with_count = xp.stack(
+        [xp.take_along_axis(histogram[present, :, :].T, counts, axis=0) for present in (0, 1)]
+    )
+    totals = xp.sum(histogram, axis=2)[:, None, :]
+    n_counts = histogram.shape[2]
+    return astype(_bayes(with_count - own, totals - own, smoothing, n_counts)[2], dtype)

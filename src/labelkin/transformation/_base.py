@@ -45,8 +45,6 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
     """
 
     _squares_values = False
-    # Whether the base classifiers must take sample weights, because fit passes them on.
-    _passes_weight = True
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
@@ -81,15 +79,15 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
             chains take.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; one of weight 2 counts as two, one of weight 0 is left out.
-            The base classifiers must take them, except in boosting, where they are the weights
-            of the first round. With metadata routing, request them at the base:
+            The base classifiers must take them; in boosting they are the weights of the first
+            round. With metadata routing, request them at the base:
             ``estimator.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        if sample_weight is not None and self._passes_weight:
+        if sample_weight is not None:
             self._check_takes_weight(sample_weight)
         rows, Y, known = self._validate_known(X, y)
         labels = Labels(Y, check_weight(sample_weight, rows.shape[0]), known)
@@ -142,8 +140,6 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
         -------
         MetadataRouter
         """
-        if not self._passes_weight:
-            return super().get_metadata_routing()
         base = self._base_classifier()
         if self.estimator is None and _routing_enabled():
             base.set_fit_request(sample_weight=True)
