@@ -38,7 +38,6 @@ except ImportError:  # before scikit-learn 1.9
             )
 
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import (
     LabelClasses,
     as_target,
@@ -51,6 +50,7 @@ from labelkin.rows import (
     DaskRows,
     Labels,
     Rows,
+    as_dense,
     as_rows,
     astype,
     compute,
@@ -102,69 +102,41 @@ def validate_rows(
 
 def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
     """Raise ValueError for values whose squares overflow, or all underflow."""
-    values = X.data if sparse.issparse(X) else X
-    if 0 in values.shape:
+    if 0 in X.shape:
         return
     xp = namespace(X)
-    info = xp.finfo(X.dtype)
+    if sparse.issparse(X):
+        top, bottom = X.max(axis=0).toarray().ravel(), X.min(axis=0).toarray().ravel()
+    else:
+        top, bottom = to_numpy(xp.max(X, axis=0)), to_numpy(xp.min(X, axis=0))
+    info, name = xp.finfo(X.dtype), str(X.dtype).rpartition(".")[2]
     high = min(float(info.max) ** 0.5 / _ROOM, _MAX_VALUE)
-    largest = max(float(xp.max(values)), -float(xp.min(values)))
-    name = str(X.dtype).rpartition(".")[2]
-    if largest > high:
-        where = _column_of(estimator, X, largest)
-        cure = "scale it or use float64" if "32" in name else "scale it"
-        raise ValueError(
-            f"{where} holds {largest:.3g}; squared distances overflow in {name}, which computes "
-            f"safely up to {high:.2g}: {cure}."
-        )
-    if not fitting:
-        return
     low = float(info.smallest_normal) ** 0.5 * _ROOM
-    # Most often two rows show that a column varies enough; all are compared where they do not.
-    for rows in (X[: min(2, X.shape[0]), :], X):
-        if sparse.issparse(rows):
-            spread = float((rows.max(axis=0) - rows.min(axis=0)).max())
-        else:
-            spread = float(xp.max(xp.max(rows, axis=0) - xp.min(rows, axis=0)))
-        if spread >= low:
-            return
-    if spread > 0:
+    sizes = np.maximum(top, -bottom)
+    if sizes.max() > high:
+        column = int(sizes.argmax())
+        names = getattr(estimator, "feature_names_in_", None)
+        raise ValueError(
+            f"column {column if names is None else repr(names[column])} holds {sizes.max():.3g}; "
+            f"squared distances overflow in {name}, which computes safely up to {high:.2g}: scale "
+            f"it{' or use float64' if '32' in name else ''}."
+        )
+    spread = float((top - bottom).max())
+    if fitting and 0 < spread < low:
         raise ValueError(
             f"No column of X varies by more than {spread:.3g}; squared distances underflow in "
             f"{name}: multiply X by a constant, or scale its columns."
         )
 
 
-def _column_of(estimator: Any, X: Matrix, value: float) -> str:
-    """Return the name or number of the first column that holds a value or its negative."""
-    if sparse.issparse(X):
-        column = int(X.indices[np.flatnonzero(np.abs(X.data) == value)[0]])
-    else:
-        column = int(np.flatnonzero((np.abs(to_numpy(X)) == value).any(axis=0))[0])
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"column {column}" if names is None else f"column {names[column]!r}"
-
-
-def label_matrix(Y: Any, name: str = "y", keep_sparse: bool = False) -> Matrix:
-    """Return a multi-label target as an (n, q) array of 0 and 1 on the host.
-
-    With `keep_sparse` a sparse target becomes a CSR array, else it becomes dense.
-    """
-    if is_dask(Y):
-        Y = compute([Y])[0]
-    labels = check_labels(to_numpy(Y), name)
-    if sparse.issparse(labels) and not keep_sparse:
-        labels = labels.toarray()
-    return labels.astype(np.uint8)
-
-
 def split_label_matrix(
     Y: Any, keep_sparse: bool = False, estimator: Any = None
 ) -> tuple[Matrix, Array | None]:
-    """Return what `label_matrix` does with 0 for unknown labels, and which are known.
+    """Return an (n, q) array of 0 and 1 on the host, 0 for unknown labels, and which are known.
 
-    None in place of the second: all. An `estimator` that cannot learn from unknown labels raises
-    ValueError, and one that can where none is known.
+    None in place of the second: all. With `keep_sparse` a sparse target becomes a CSR array. An
+    `estimator` that cannot learn from unknown labels raises ValueError, and one that can where none
+    is known.
     """
     if is_dask(Y):
         Y = compute([Y])[0]
@@ -177,16 +149,14 @@ def split_label_matrix(
         )
     if known is not None and not known.any():
         raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
-    if sparse.issparse(labels) and not keep_sparse:
-        labels = labels.toarray()
-    return labels.astype(np.uint8), known
+    return (labels if keep_sparse else as_dense(labels)).astype(np.uint8), known
 
 
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
     labels = as_target(to_numpy(Y))
     if labels.ndim == 2:
-        return label_matrix(labels)
+        return as_dense(check_labels(labels, "y")).astype(np.uint8)
     classes = column_or_1d(labels)
     assert_all_finite(classes, input_name="y")
     check_classification_targets(classes)
@@ -231,7 +201,7 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
     return estimator.set_params(**{name: random_seed(rng) for name in names})
 
 
-class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of the multi-label classifiers.
 
     A subclass calls `_validate` in its ``fit`` and implements `_proba`, the (n, q)
@@ -282,10 +252,10 @@ class MultiLabelClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator, ABC):
         return rows, Labels(labels, check_weight(sample_weight, len(rows)), known)
 
     def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
-        """Do the same; return X, (n, q) y and which labels are known, None: all, as matrices.
+        """Do the same; return X and (n, q) y as matrices, and which labels are known, None: all.
 
-        X stays on its device; y is on the host, where pairs are drawn. Unknown labels are 0. On
-        Dask, y is as given.
+        X stays on its device; y is on the host, where pairs are drawn, with 0 for unknown labels.
+        On Dask, X is rows in blocks and y as given.
         """
         if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
             return *self._validate_blocks(X, Y), None

@@ -598,7 +598,7 @@ def test_evaluate_by_cross_validation(here, capsys):
     ok(*words, "--json")
     again = json.loads(capsys.readouterr().out)
     assert again["results"]["br"]["f1"] == shown["results"]["br"]["f1"]
-    ok(*words, "--json", "--seed", "5", "--no-stratified", "--repeats", "2")
+    ok(*words, "--json", "--seed", "5", "--repeats", "2")
     other = json.loads(capsys.readouterr().out)["results"]["br"]["f1"]
     assert len(other["folds"]) == 6
 

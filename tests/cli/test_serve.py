@@ -27,8 +27,7 @@ from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
 from labelkin.cli._methods import Decision
 from labelkin.cli.serve import make_service
-from labelkin.explain._explain import find_vectorizers
-from labelkin.explain._occlusion import without_parts
+from labelkin.explain._explain import explain_parts, find_vectorizers
 from labelkin.persistence import save_model
 from labelkin.serve import Limits, make_app
 from support.browser import js, open_page, requested_urls, resize, too_wide, wait_for
@@ -160,11 +159,18 @@ def test_explanations_name_the_words(client):
 def test_a_very_long_text_is_explained_by_a_few_words(folder):
     saved = load_saved_model(folder / "model.labelkin")
     text = " ".join([*VOCABULARY["crime"].split(), *(["murder"] * 250_000), *(["unknown"] * 9)])
-    cells = {"plot": text, "country": "fr", "runtime": 90.0}
-    names, _, rows = without_parts(cells, find_vectorizers(saved.classifier), {}, 400)
-    assert len(names) == len(rows) - 1 == 8  # of twelve parts: all rows hold two million words
-    assert rows[0]["plot"] == text.replace(" unknown", "")
-    assert rows[2]["plot"] == text.replace(" unknown", "").replace(" murder", "")
+    row = pd.DataFrame([{"plot": text, "country": "fr", "runtime": 90.0}])
+    tried = []
+
+    def proba(rows):
+        tried.extend(rows["plot"])
+        return np.full((len(rows), 3), 0.5)
+
+    found = explain_parts(proba, row, find_vectorizers(saved.classifier), None, 400)
+    # Eight of twelve parts: all rows together hold two million words.
+    assert len(found["features"]) == len(tried) - 1 == 8
+    assert tried[0] == text.replace(" unknown", "")
+    assert tried[2] == text.replace(" unknown", "").replace(" murder", "")
 
 
 def test_decisions(folder):

@@ -1,17 +1,19 @@
 """The parts of the page: curves, learning curve, mistakes, likely labelling errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
 from labelkin.evaluation._figures import OutOfSample
-from labelkin.evaluation._findings import (
+from labelkin.evaluation._page import (
     describe_growth,
     find_suspects,
+    label_curves,
     odds_against,
     worst_rows,
 )
-from labelkin.evaluation._page import label_curves, threshold_grid
 
 
 def make_predictions(n=400, q=3, seed=0):
@@ -25,7 +27,7 @@ def make_predictions(n=400, q=3, seed=0):
 
 def test_counts_above_are_those_of_the_definition():
     found = make_predictions()
-    grid = threshold_grid(found)
+    grid = np.linspace(0, 1, 101)
     y, p = found.y[:, 1], found.scores[:, 1]
     curves = label_curves(y, p, grid, are_probabilities=True)
     for place in (0, 17, 53, 80):
@@ -50,13 +52,10 @@ def test_calibration_bins_hold_all_rows():
     assert curves["bins"] == [[0, 1, 1], [1000, 1, 1]]
 
 
-def test_scores_that_are_no_probabilities_have_their_own_thresholds():
+def test_scores_that_are_no_probabilities_raise_no_suspicion():
     found = make_predictions()
-    other = OutOfSample(*[getattr(found, n) for n in ("label_names", "rows", "y", "labels")],
-                        scores=10 * found.scores - 5, thresholds=np.zeros(3))  # fmt: skip
-    grid = threshold_grid(other)
-    assert grid[0] == other.scores.min()
-    assert label_curves(other.y[:, 0], other.scores[:, 0], grid, False)["bins"] == []
+    other = replace(found, scores=10 * found.scores - 5, thresholds=np.zeros(3))
+    assert label_curves(other.y[:, 0], other.scores[:, 0], np.zeros(1), False)["bins"] == []
     assert find_suspects(other, 5) == ([], 0)
 
 

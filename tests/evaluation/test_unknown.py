@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from labelkin import BinaryRelevanceClassifier, MLkNNClassifier
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._figures import OutOfSample, evaluate_judged, label_figures
-from labelkin.evaluation._findings import find_suspects, worst_rows
+from labelkin.evaluation._page import find_suspects, worst_rows
 from labelkin.metrics import evaluate
 from support.data import make_data
 

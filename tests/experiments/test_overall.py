@@ -50,7 +50,7 @@ def test_ranks_follow_each_metrics_direction():
     assert found.over_pairs.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
     assert found.order == ["low", "mid", "high"]
     assert [found.best(name) for name in ("high", "mid", "low")] == [2, 0, 8]
-    assert found.dataset_ranks.loc["a"].to_dict() == found.over_pairs.ranks.to_dict()
+    assert (-found.dataset_scores.loc["a"]).to_dict() == found.over_pairs.ranks.to_dict()
 
 
 def test_only_the_papers_five_metrics_count():

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
-from labelkin.explain._occlusion import occlude_features, typical_values
+from labelkin.explain._fields import occlude_features, typical_values
 from labelkin.kernel._regression import KernelRidge
 from labelkin.rows import array_api_dispatch
 from support.data import make_data

@@ -8,7 +8,7 @@ import pytest
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info
 
-from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
+from labelkin._utils.parallel import effective_n_threads, limit_blas, map_threads
 
 
 def test_all_threads_work_when_it_takes_long():
@@ -76,7 +76,7 @@ def n_blas_threads():
 def test_threads_of_blas():
     before = n_blas_threads()
     assert map_threads(lambda _: n_blas_threads(), range(2), 2) == [{1}, {1}]
-    with blas_threads(2):
+    with limit_blas(2):
         assert n_blas_threads() == {2}
         assert map_threads(lambda _: n_blas_threads(), range(2), 2) == [{1}, {1}]
         assert n_blas_threads() == {2}

@@ -114,7 +114,6 @@ def open_for_writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 raw.flush()
                 os.fsync(raw.fileno())
             os.replace(temporary, real)
-            sync_folder(real.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -151,21 +150,6 @@ def _named_errors(path: str | os.PathLike[str], written: Path) -> Iterator[None]
         if unnamed or str(error.filename) == str(written):
             error.filename, error.filename2 = str(path), None
         raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder to disk, so that a renamed file survives a power failure."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows, where a folder cannot be opened
-        return
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):  # some file systems
-            raise
-    finally:
-        os.close(handle)
 
 
 def _compressor(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:

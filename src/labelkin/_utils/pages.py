@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 from importlib import resources
 from typing import Any
 
@@ -13,9 +12,9 @@ def render_page(package: str, name: str, extra: str, **content: Any) -> str:
     """Fill the template ``name.html.j2`` of a package's folder ``templates``; content is escaped.
 
     The template also gets ``name.css`` as ``style``, ``name.js``, if there is one, as ``script``,
-    ``script_hash`` (with it in the page's policy the browser runs this script and no other),
-    ``svg``, a function that inserts a drawing as it is, and ``data``, a function that writes a
-    value as JSON. `extra` installs Jinja, for the error without it.
+    ``script_hash`` (with it in the page's policy the browser runs this script and no other), and
+    ``svg``, a function that inserts a drawing as it is. `extra` installs Jinja, for the error
+    without it.
     """
     jinja2 = import_optional("jinja2", extra)
     markup = import_optional("markupsafe", extra).Markup
@@ -33,21 +32,11 @@ def render_page(package: str, name: str, extra: str, **content: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     return templates.get_template(f"{name}.html.j2").render(
         **content,
         script=markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=markup(load(f"{name}.css")),
         svg=markup,
-        data=lambda value: markup(json_for_script(value)),
     )
-
-
-def json_for_script(value: Any) -> str:
-    r"""Return a value as JSON that can stand in a script element.
-
-    >>> print(json_for_script("</script>"))
-    "\u003c/script\u003e"
-    """
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")

@@ -7,9 +7,9 @@ compete for the cores.
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import Context, copy_context
 from functools import lru_cache, partial
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from joblib.parallel import ThreadingBackend, get_active_backend
@@ -19,15 +19,12 @@ from threadpoolctl import ThreadpoolController
 T = TypeVar("T")
 
 # The number of threads of BLAS belongs to the process, and several computations can limit it at
-# once, in threads that enter and leave in any order. One computation, with all its threads, gets
-# the smallest of its limits. Two or more get one BLAS thread each: BLAS with many threads that is
-# called from many threads is tens of times slower, because its threads wait for each other.
+# once, in threads that enter and leave in any order. One thread gets the smallest of its limits.
+# Two or more get one BLAS thread each: BLAS with many threads that is called from many threads is
+# tens of times slower, because its threads wait for each other.
 _lock = Lock()
-_limits: list[tuple[object, int]] = []  # of each computation, in the order in which they came
+_limits: list[tuple[int, int]] = []  # threads with their limits, in the order in which they came
 _unlimited: list[int] = []  # threads of each BLAS before the first limit
-# The computation that this thread works for, and its own limit; threads of a map inherit both.
-_computation: ContextVar[Any] = ContextVar("computation", default=None)
-_own_limit: ContextVar[int | None] = ContextVar("own_limit", default=None)
 
 
 @lru_cache(maxsize=1)
@@ -36,29 +33,30 @@ def _blas() -> list[Any]:
 
 
 @contextmanager
-def limit_blas(number: int) -> Iterator[None]:
-    """Limit BLAS to a number of threads, or to one where other threads compute as well."""
-    computation = _computation.get() or object()
-    tokens = _computation.set(computation), _own_limit.set(number)
+def limit_blas(n_jobs: int | None) -> Iterator[None]:
+    """Give BLAS the threads that `n_jobs` stands for, or one where other threads compute as well.
+
+    Fits that call BLAS at length do so inside this, so that those in other threads of the user
+    are known. Results depend on the number of threads, by rounding.
+    """
+    limit = get_ident(), effective_n_threads(n_jobs)
     with _lock:
         if not _limits:
             _unlimited[:] = [lib.num_threads for lib in _blas()]
-        _limits.append((computation, number))
+        _limits.append(limit)
         _apply_limits()
     try:
         yield
     finally:
         with _lock:
-            _limits.remove((computation, number))
+            _limits.remove(limit)
             _apply_limits()
-        _computation.reset(tokens[0])
-        _own_limit.reset(tokens[1])
 
 
 def _apply_limits() -> None:
     numbers = _unlimited
     if _limits:
-        alone = len({id(computation) for computation, _ in _limits}) == 1
+        alone = len({thread for thread, _ in _limits}) == 1
         numbers = [min(number for _, number in _limits) if alone else 1] * len(_unlimited)
     for lib, number in zip(_blas(), numbers, strict=True):
         if lib.num_threads != number:
@@ -70,22 +68,11 @@ def _apply_limits() -> None:
             release()
 
 
-@contextmanager
-def blas_threads(n_jobs: int | None) -> Iterator[None]:
-    """Give BLAS the threads that `n_jobs` stands for; results then depend on it, by rounding.
-
-    Fits that call BLAS at length do so inside this, so that those in other threads of the user
-    are known.
-    """
-    with limit_blas(effective_n_threads(n_jobs)):
-        yield
-
-
 def effective_n_threads(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` stands for.
 
     None: what the user set with ``joblib.parallel_config("threading", n_jobs=...)``, else the
-    number of threads that BLAS uses.
+    limit of this thread, else the number of threads that BLAS uses.
     """
     # `joblib.effective_n_jobs` counts processes, and returns 1 inside a worker process.
     count = ThreadingBackend().effective_n_jobs
@@ -94,10 +81,10 @@ def effective_n_threads(n_jobs: int | None) -> int:
     backend, configured = get_active_backend()
     if isinstance(backend, ThreadingBackend) and not backend.nesting_level:
         return count(configured)
-    if own := _own_limit.get():
-        return own
     with _lock:
-        return max(_unlimited if _limits else [lib.num_threads for lib in _blas()], default=1)
+        own = [number for thread, number in _limits if thread == get_ident()]
+        usual = _unlimited if _limits else [lib.num_threads for lib in _blas()]
+        return own[-1] if own else max(usual, default=1)
 
 
 def map_threads(
@@ -120,13 +107,18 @@ def map_threads(
                 results.append(function(item))
                 callback(results[-1])
             return results
+
         # Context variables (the current Dask client) and scikit-learn's settings belong to a
         # thread: the workers get those of this one. A plain pool, because joblib's threading
         # backend polls its workers at intervals longer than a short item takes.
+        def work(context: Context, item: Any) -> T:
+            with limit_blas(1):
+                return context.run(function, item)
+
         contexts = [copy_context() for _ in items]
         pool = ThreadPoolExecutor(n_threads, initializer=partial(set_config, **get_config()))
         try:
-            for result in pool.map(lambda c, item: c.run(function, item), contexts, items):
+            for result in pool.map(work, contexts, items):
                 callback(result)
                 results.append(result)
         except BaseException as error:

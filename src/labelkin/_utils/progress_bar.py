@@ -42,7 +42,6 @@ def progress_bar(
             choice = f"; {faster} is faster" if faster else ""
             print(f"note: this will take about {left / 60:.0f} min{choice}", file=sys.stderr)
         state["announced"] = True
-        state["seconds"] = fit.seconds * (total or 1)
         show(
             completed=state["completed"] + fit.share,
             detail=f"{fit.done} of {fit.total} {fit.unit}" if fit.share < 1 else "",
@@ -61,7 +60,7 @@ def progress_bar(
             parts.BarColumn(),
             parts.TextColumn("{task.fields[detail]}", markup=False),
             parts.TimeElapsedColumn(),
-            _time_left(parts, state),
+            *((parts.TimeRemainingColumn(compact=True), parts.TextColumn("left")) if total else ()),
             console=console,
             transient=True,
         )
@@ -75,19 +74,3 @@ def progress_bar(
             timer.cancel()
             timer.join()
             bar.stop()
-
-
-def _time_left(parts: Any, state: dict[str, Any]) -> Any:
-    """Return a column with the time left: by the steps so far, or by the estimate of a fit."""
-
-    class TimeLeft(parts.ProgressColumn):
-        def render(self, task: Any) -> Any:
-            elapsed, done = task.elapsed or 0.0, task.completed / (task.total or 1)
-            if done != state.get("done"):  # at the last step
-                state["done"], state["all"] = done, elapsed / done if done else 0.0
-            expected = state["all"] if done else state.get("seconds", 0.0)
-            left = max(0, round(expected - elapsed))
-            shown = f"{left // 60}:{left % 60:02} left" if expected and task.total else ""
-            return import_optional("rich.text", "cli").Text(shown)
-
-    return TimeLeft()

@@ -89,7 +89,10 @@ def command(
     choice: options.MethodOptions,
     deciding: options.DecisionOptions,
     folds: Annotated[
-        int, options.method_option(min=2, help="Number of cross-validation folds.")
+        int,
+        options.method_option(
+            min=2, help="Number of folds; the labels are spread evenly over them."
+        ),
     ] = 5,
     repeats: Annotated[
         int,
@@ -97,9 +100,6 @@ def command(
             min=1, help="Number of times the cross-validation is repeated, shuffled anew."
         ),
     ] = 1,
-    stratified: Annotated[
-        bool, options.method_option(help="Spread the labels evenly over the folds.")
-    ] = True,
     group: Annotated[
         str | None,
         options.method_option(
@@ -183,7 +183,6 @@ def command(
             choice,
             folds=folds,
             repeats=repeats,
-            stratified=stratified,
             groups=None if group is None else training.column(group, "--group"),
             time=None if column is None else training.column(column, "--time"),
             metrics=chosen,

@@ -22,7 +22,7 @@ from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
 from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.explain._fields import explain_by_neighbors
 from labelkin.metrics import average_precision
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks

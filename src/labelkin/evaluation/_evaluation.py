@@ -15,7 +15,6 @@ from labelkin._utils.optional import import_optional
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     PEOPLE_METRICS,
-    Figures,
     OutOfSample,
     evaluate_judged,
     label_figures,
@@ -23,13 +22,12 @@ from labelkin.evaluation._figures import (
     print_figures,
     summarise,
 )
-from labelkin.evaluation._findings import MOST_FOLDS, PARTS
+from labelkin.evaluation._page import MOST_FOLDS, PARTS, render_report
 from labelkin.evaluation._remarks import compare_decisions, list_remarks
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
 
-# Rows of the table of labels, unless all are requested.
-_WEAKEST = 5
+_WEAKEST = 5  # rows of the table of labels, unless all are requested
 
 
 @dataclass
@@ -37,7 +35,7 @@ class MethodResults:
     """One method's figures, test predictions and models, fold by fold."""
 
     title: str
-    figures: Figures = field(default_factory=dict)
+    figures: dict[str, list[float]] = field(default_factory=dict)
     labels: list[np.ndarray] = field(default_factory=list)
     scores: list[np.ndarray] = field(default_factory=list)
     thresholds: list[np.ndarray] = field(default_factory=list)
@@ -96,6 +94,13 @@ class Evaluation:
         one.thresholds.append(label_thresholds(model, labels.shape[1]))
         one.models.append(model)
 
+    @cached_property
+    def _ranking(self) -> list[str]:
+        """The methods, the best first; an undefined mean comes last."""
+        sign, metric = METRICS[self.metrics[0]].sign, self.metrics[0]
+        means = {n: sign * np.nanmean(found.figures[metric]) for n, found in self.results.items()}
+        return sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
+
     @property
     def best(self) -> str:
         """The name of the method with the best mean of the first metric."""
@@ -104,23 +109,18 @@ class Evaluation:
     @property
     def reason(self) -> str:
         """How far the best method leads the next, in words."""
-        metric, measure = self.metrics[0], METRICS[self.metrics[0]]
-        factor = 100 if measure.percent else 1
-        best, *others = (np.array(self.results[name].figures[metric]) for name in self._ranking)
-        reason = f"{measure.title} {factor * np.nanmean(best):.1f}"
+        metric = METRICS[self.metrics[0]]
+        best, *others = (
+            metric.scale * np.array(self.results[name].figures[metric.name])
+            for name in self._ranking
+        )
+        reason = f"{metric.title} {np.nanmean(best):.1f}"
         if others:
-            ahead = int((measure.sign * (best - others[0]) > 0).sum())
-            reason += f", then {self._ranking[1]} with {factor * np.nanmean(others[0]):.1f}"
+            ahead = int((metric.sign * (best - others[0]) > 0).sum())
+            reason += f", then {self._ranking[1]} with {np.nanmean(others[0]):.1f}"
             lead = ": a close call, ahead" if 3 * ahead < 2 * len(best) else "; ahead"
             reason += f"{lead} in {ahead} of {len(best)} folds"
         return reason
-
-    @cached_property
-    def _ranking(self) -> list[str]:
-        """The methods, the best first; an undefined mean comes last."""
-        sign, metric = METRICS[self.metrics[0]].sign, self.metrics[0]
-        means = {n: sign * np.nanmean(found.figures[metric]) for n, found in self.results.items()}
-        return sorted(means, key=lambda name: -np.nan_to_num(means[name], nan=-np.inf))
 
     @property
     def n_done(self) -> int:
@@ -131,6 +131,16 @@ class Evaluation:
     def n_curve_fits(self) -> int:
         """Number of models that a learning curve takes."""
         return 0 if self.fit_part is None else len(PARTS) * min(self.folds, self.n_done, MOST_FOLDS)
+
+    @cached_property
+    def n_known(self) -> int:
+        """Number of the labels of all rows that are known."""
+        return int(np.count_nonzero(self.y == self.y))
+
+    @cached_property
+    def n_without_labels(self) -> int:
+        """Number of rows whose known labels, at least one, are all 0."""
+        return int(((self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)).sum())
 
     def predictions(self, n_folds: int | None = None) -> OutOfSample:
         """Return the predictions of the best method in the first folds, by default in all.
@@ -145,8 +155,7 @@ class Evaluation:
         OutOfSample
         """
         best = self.results[self.best]
-        tests = [test for _, test in self.splits[: self.n_done][:n_folds]]
-        rows = np.concatenate(tests)
+        rows = np.concatenate([test for _, test in self.splits[: self.n_done][:n_folds]])
         return OutOfSample(
             self.label_names,
             rows,
@@ -181,13 +190,11 @@ class Evaluation:
         -------
         pandas.DataFrame
         """
-        return import_optional("pandas").DataFrame.from_dict(
-            {
-                name: {key: summarise(found.figures[key])["mean"] for key in self.metrics}
-                for name, found in self.results.items()
-            },
-            orient="index",
-        )
+        means = {
+            name: {key: summarise(found.figures[key])["mean"] for key in self.metrics}
+            for name, found in self.results.items()
+        }
+        return import_optional("pandas").DataFrame.from_dict(means, orient="index")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as values that JSON can hold.
@@ -196,13 +203,12 @@ class Evaluation:
         -------
         dict
         """
-        facts: dict[str, Any] = {**self.settings, "folds_done": self.n_done}
-        if self.left_out:
-            facts["skipped"] = self.left_out
         return {
-            **facts,
+            **self.settings,
+            "folds_done": self.n_done,
+            **({"skipped": self.left_out} if self.left_out else {}),
             **({"known_cells": self.n_known} if self.n_known < self.y.size else {}),
-            "rows_without_labels": int(self.rows_without_labels.sum()),
+            "rows_without_labels": self.n_without_labels,
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
                 for name, found in self.results.items()
@@ -218,26 +224,6 @@ class Evaluation:
                 for one in self.decisions
             ],
         }
-
-    @property
-    def n_known(self) -> int:
-        """Number of the labels of all rows that are known."""
-        return int(np.count_nonzero(self.y == self.y))  # NaN is unequal to itself
-
-    @property
-    def rows_without_labels(self) -> np.ndarray:
-        """Rows whose known labels are all 0, of which there is at least one."""
-        return (self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)
-
-    @property
-    def heading(self) -> str:
-        """The number of folds, in words."""
-        if len(self.splits) == 1:
-            return f"{len(self.y):,} rows"
-        done, planned = self.n_done, len(self.splits)
-        heading = f"{done} of {planned} folds" if done < planned else f"{done} folds"
-        heading += ", mean ± std" if done > 1 else ""
-        return heading + (f", no time for {', '.join(self.left_out)}" if self.left_out else "")
 
     def print(
         self,
@@ -261,9 +247,15 @@ class Evaluation:
             Where to print; by default the terminal.
         """
         console = console or import_optional("rich.console", "cli").Console(highlight=False)
+        done, planned = self.n_done, len(self.splits)
+        if heading is None:
+            heading = f"{done} of {planned} folds" if done < planned else f"{done} folds"
+            heading += ", mean ± std" if done > 1 else ""
+            heading += f", no time for {', '.join(self.left_out)}" if self.left_out else ""
+            heading = heading if planned > 1 else f"{len(self.y):,} rows"
         best = self.results[self.best].title if len(self.results) > 1 else None
         runs = {found.title: found.figures for found in self.results.values()}
-        print_figures(console, runs, self.metrics, heading or self.heading, best, meanings)
+        print_figures(console, runs, self.metrics, heading, best, meanings)
         if per_label is False:
             return
         judged = [label for label in self.per_label if label["rows"] >= FEW_ROWS] or self.per_label
@@ -277,8 +269,7 @@ class Evaluation:
 
     def __str__(self) -> str:
         file = StringIO()
-        console = import_optional("rich.console", "cli").Console(file=file, width=100)
-        self.print(console=console)
+        self.print(console=import_optional("rich.console", "cli").Console(file=file, width=100))
         return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
     def __repr__(self) -> str:
@@ -300,8 +291,6 @@ class Evaluation:
             run next; ``decide_command``: the one to which a decision is added; ``progress``: as in
             `compare`.
         """
-        from labelkin.evaluation._page import render_report
-
         text = render_report(self, **details)
         with open_for_writing(Path(path)) as file:
             file.write(text.encode("utf-8"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,6 @@ from labelkin.metrics import METRICS, Metric, evaluate
 _STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
 FEW_ROWS = 10
 """Labels with fewer rows are judged roughly at best."""
-
-Figures = dict[str, list[float]]
-"""One method's values per fold: of each metric, and the seconds ``fit_s`` and ``predict_s``."""
 
 PEOPLE_METRICS = (
     "micro_f1",
@@ -49,7 +45,7 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass
 class OutOfSample:
     """Labels and scores of rows, each predicted by a model that was not fitted on the row."""
 
@@ -60,30 +56,12 @@ class OutOfSample:
     scores: Array  # (n, q): probabilities, or other scores by which labels are ranked
     thresholds: Array  # (q,): predicted above them; NaN where label sets are decided otherwise
 
-    @cached_property
-    def are_probabilities(self) -> bool:
-        """Whether all scores lie between 0 and 1."""
-        return bool(self.scores.min() >= 0 and self.scores.max() <= 1)
-
-    @cached_property
-    def support(self) -> Array:
-        """Number of rows with each label."""
-        return self.has_label.sum(axis=0, dtype=int)
-
-    @cached_property
-    def known(self) -> Array:
-        """Which labels of which rows are known, (n, q)."""
-        return self.y == self.y  # NaN is unequal to itself
-
-    @cached_property
-    def has_label(self) -> Array:
-        """Which rows are known to have which labels, (n, q)."""
-        return self.y == 1
-
-    @property
-    def share(self) -> Array:
-        """Share of the rows that have each label, of those where it is known; (q,)."""
-        return self.support / np.maximum(self.known.sum(axis=0), 1)
+    def __post_init__(self) -> None:
+        self.known = self.y == self.y  # (n, q); NaN is unequal to itself
+        self.has_label = self.y == 1  # (n, q)
+        self.support = self.has_label.sum(axis=0, dtype=int)  # (q,): rows with each label
+        self.share = self.support / np.maximum(self.known.sum(axis=0), 1)
+        self.are_probabilities = bool(self.scores.min() >= 0 and self.scores.max() <= 1)
 
 
 def check_metrics(names: Sequence[str]) -> list[str]:
@@ -98,6 +76,26 @@ def check_metrics(names: Sequence[str]) -> list[str]:
     if not names:
         raise ArgumentError("metrics= names no metric.", "metrics")
     return list(dict.fromkeys(names))
+
+
+def evaluate_judged(
+    y: np.ndarray, scores: np.ndarray, labels: np.ndarray, metrics: Sequence[str]
+) -> dict[str, float]:
+    """Return the metrics of predictions; means over labels are over those that can be judged.
+
+    A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
+    labels of a few rows would raise the mean in every fold that has none of these rows.
+    """
+    known = y == y  # NaN, an unknown label, is unequal to itself
+    if not known.any():
+        return dict.fromkeys(metrics, np.nan)
+    judged = (known & ((y == 1) | (labels == 1))).any(axis=0)
+    judged |= not judged.any()
+    means = [key for key in metrics if key.startswith("macro_")]
+    others = [key for key in metrics if key not in means]
+    found = evaluate(y, scores, labels, metrics=others)
+    found |= evaluate(y[:, judged], scores[:, judged], labels[:, judged], metrics=means)
+    return {key: found[key] for key in metrics}
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:
@@ -116,36 +114,13 @@ def summarise(values: Sequence[float]) -> dict[str, Any]:
 def format_summary(summary: Mapping[str, Any], metric: Metric) -> str:
     """Return the mean and the deviation that `summarise` found, in percent where usual."""
     mean, std = summary["mean"], summary.get("std")
-    factor = 100 if metric.percent else 1
-    shown = "–" if mean is None else f"{factor * mean:.2f}"
-    return shown if std is None else f"{shown} ± {factor * std:.2f}"
-
-
-def evaluate_judged(
-    y: np.ndarray, scores: np.ndarray, labels: np.ndarray, metrics: Sequence[str]
-) -> dict[str, float]:
-    """Return the metrics of predictions; means over labels are over those that can be judged.
-
-    A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
-    labels of a few rows would raise the mean in every fold that has none of these rows.
-    """
-    known = y == y  # NaN, an unknown label, is unequal to itself
-    if not known.any():
-        return dict.fromkeys(metrics, np.nan)
-    judged = (known & ((y == 1) | (labels == 1))).any(axis=0)
-    if judged.all() or not judged.any():
-        return evaluate(y, scores, labels, metrics=metrics)
-    means = [key for key in metrics if key.startswith("macro_")]
-    others = [key for key in metrics if key not in means]
-    found = evaluate(y, scores, labels, metrics=others) if others else {}
-    if means:
-        found |= evaluate(y[:, judged], scores[:, judged], labels[:, judged], metrics=means)
-    return {key: found[key] for key in metrics}
+    shown = "–" if mean is None else f"{metric.scale * mean:.2f}"
+    return shown if std is None else f"{shown} ± {metric.scale * std:.2f}"
 
 
 def print_figures(
     console: Any,
-    runs: Mapping[str, Figures],
+    runs: Mapping[str, Mapping[str, Sequence[float]]],
     metrics: Sequence[str],
     heading: str,
     best: str | None,
@@ -153,8 +128,9 @@ def print_figures(
 ) -> None:
     """Print the methods' means and what the metrics mean, on a console of rich.
 
-    The best value of each metric and the name of the method `best` are bold. Methods that do not
-    fit side by side are in several tables; the meanings stand below.
+    `runs` has each method's values per fold, by metric and for the seconds ``fit_s`` and
+    ``predict_s``. The best value of each metric and the name of the method `best` are bold.
+    Methods that do not fit side by side are in several tables; the meanings stand below.
     """
     Text = import_optional("rich.text", "cli").Text
     Table = import_optional("rich.table", "cli").Table
@@ -198,30 +174,27 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
     Labels with few rows, which can hardly be judged, come after the others, and of labels with
     the same F1 those with more rows come first.
     """
-    scores, thresholds, known = found.scores, found.thresholds, found.known
-    labels = found.labels.astype(bool) & known
-    hits = (labels & found.has_label).sum(axis=0)
-    support, predicted = found.support, labels.sum(axis=0, dtype=int)
-
-    def ratio(part: int, whole: int) -> float | None:
-        return float(part / whole) if whole else None
-
-    rows = [
-        {
-            "label": name,
-            "rows": int(support[j]),
-            "precision": ratio(hits[j], predicted[j]),
-            "recall": ratio(hits[j], support[j]),
-            "f1": ratio(2 * hits[j], predicted[j] + support[j]),
-            "average_precision": float(
-                average_precision_score(found.y[known[:, j], j], scores[known[:, j], j])
-            )
-            if support[j]
-            else None,
-            "threshold": float(thresholds[j]) if np.isfinite(thresholds[j]) else None,
+    labels, support = found.labels.astype(bool) & found.known, found.support
+    hits, predicted = (labels & found.has_label).sum(axis=0), labels.sum(axis=0, dtype=int)
+    parts = {
+        "precision": (hits, predicted),
+        "recall": (hits, support),
+        "f1": (2 * hits, predicted + support),
+    }
+    rows: list[dict[str, Any]] = []
+    for j, name in enumerate(found.label_names):
+        ratios = {
+            key: float(part[j] / whole[j]) if whole[j] else None
+            for key, (part, whole) in parts.items()
         }
-        for j, name in enumerate(found.label_names)
-    ]
+        known, cut, ranked = found.known[:, j], found.thresholds[j], None
+        if support[j]:
+            ranked = float(average_precision_score(found.y[known, j], found.scores[known, j]))
+        threshold = float(cut) if np.isfinite(cut) else None
+        rows.append(
+            {"label": name, "rows": int(support[j]), **ratios}
+            | {"average_precision": ranked, "threshold": threshold}
+        )
     return sorted(
         rows,
         key=lambda row: (row["rows"] < FEW_ROWS, not row["rows"], row["f1"] or 0, -row["rows"]),
@@ -235,16 +208,12 @@ def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     table.add_column("label, worst first (%)")
     for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
         table.add_column(title, justify="right", no_wrap=True)
-
-    def shown(value: float | None, factor: float, digits: int) -> str:
-        return "–" if value is None else f"{factor * value:.{digits}f}"
-
     for row in rows:
         values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
         table.add_row(
             Text(printable(row["label"])),
             f"{row['rows']:,}",
-            *(shown(value, 100, 1) for value in values),
-            shown(row["threshold"], 1, 2),
+            *("–" if value is None else f"{100 * value:.1f}" for value in values),
+            "–" if row["threshold"] is None else f"{row['threshold']:.2f}",
         )
     return table

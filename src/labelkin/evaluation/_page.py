@@ -1,6 +1,11 @@
-"""The page: everything about an evaluation, in one file that needs no network."""
+"""The page: everything about an evaluation, in one file that needs no network.
+
+Besides the figures it shows whether more rows would help, the worst mistakes, explained by the
+models that made them, and given labels that are more likely wrong than right.
+"""
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -8,6 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import _safe_indexing
 
 import labelkin
 from labelkin._utils.names import abbreviate, plural
@@ -21,17 +29,9 @@ from labelkin.evaluation._figures import (
     label_figures,
     summarise,
 )
-from labelkin.evaluation._findings import (
-    ASSUMED,
-    NAME,
-    WORDS,
-    explain_mistakes,
-    find_suspects,
-    measure_growth,
-)
-from labelkin.evaluation._remarks import DECIDED
-from labelkin.explain._explain import describe_row, find_vectorizers
+from labelkin.explain._explain import describe_row, explain, find_vectorizers
 from labelkin.metrics import METRICS
+from labelkin.metrics._estimators import labels_and_scores
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation
@@ -39,11 +39,25 @@ if TYPE_CHECKING:
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
 _SUSPECTS = 30
+_PER_ROW = 2  # doubtful labels of one row
+_MISTAKES = 20  # all folds together
+_VERDICTS = 5  # missed labels of a row, and as many false alarms
+_NAME, _PART, _WORDS = 80, 60, 400  # characters of a label, of a word or value, of a row in words
+
 # Thresholds of probabilities, finer near 0 and 1, where those of rare labels lie; and bins.
 _TAIL = [0.001, 0.002, 0.005]
 _STEPS = [0.0, *_TAIL, *(i / 100 for i in range(1, 100)), *(1 - x for x in reversed(_TAIL))]
 _BINS = 10
 _PACKAGES = ("labelkin", "scikit-learn", "numpy", "scipy", "pandas")
+
+PARTS, MOST_FOLDS, _FEWEST_ROWS = (1 / 8, 1 / 4, 1 / 2), 5, 20
+"""Of the learning curve: parts of the training rows besides all of them, folds, rows of a part."""
+_SMALLEST_GAIN = 0.005
+"""Gains of micro F1 below this are not worth collecting rows for."""
+_SMALLEST_REASON = 0.05  # log odds; what adds less is not shown
+_ASSUMED = 0.05
+"""Share of each label's marks that is assumed to be wrong before the model is consulted."""
+_SMALLEST = 1e-9
 
 
 def render_report(
@@ -60,23 +74,21 @@ def render_report(
 ) -> str:
     """Return the page as HTML; the parameters are those of `Evaluation.write_report`."""
     title = "the data" if source is None else Path(source).name
-    growth = measure_growth(found, progress)
+    growth = _measure_growth(found, progress)
     once = found.predictions(found.folds)
     best, metrics = found.results[found.best], [METRICS[key] for key in found.metrics]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
-    describe = describe_row(found.X, vectorizers, WORDS)
+    describe = describe_row(found.X, vectorizers, _WORDS)
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
-    methods = [
-        {
-            "title": one.title,
-            "figures": [format_summary(summarise(one.figures[m.name]), m) for m in metrics],
-            "is_best": name == found.best,
-        }
-        for name, one in found.results.items()
-    ]
-    mean = {"mean": summarise(best.figures[metrics[0].name])["mean"]}
-    value = format_summary(mean, metrics[0]) + " %" * metrics[0].percent
+
+    def show(title: str, figures: dict[str, list[float]]) -> dict[str, Any]:
+        """Return a row of the tables of methods and of decisions."""
+        values = [format_summary(summarise(figures[one.name]), one) for one in metrics]
+        return {"title": title, "figures": values}
+
+    shown = show(best.title, best.figures)["figures"]
+    value = shown[0].split(" ± ")[0] + " %" * metrics[0].percent
     folds = f"in cross-validation on {min(found.folds, found.n_done)} folds"
     size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
     return render_page(
@@ -84,84 +96,67 @@ def render_report(
         "evaluation",
         "cli",
         version=labelkin.__version__,
-        title=abbreviate(title, WORDS),
+        title=abbreviate(title, _WORDS),
         headline=f"{best.title}: {metrics[0].title} {value} "
         f"{folds if found.fit_part else f'on {title}'} ({size})",
         notes=[*notes, *(f"{note[0].upper()}{note[1:]}." for note in found.remarks)],
         n_labels=len(found.label_names),
         metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
-        methods=methods,
-        decisions=_decision_rows(found, decide_command),
-        best=next(one["figures"] for one in methods if one["is_best"]),
+        methods=[
+            show(one.title, one.figures) | {"is_best": one is best}
+            for one in found.results.values()
+        ],
+        decisions=[
+            show(one["title"], one["figures"]) | {"decide": one["decide"]}
+            for one in found.decisions
+        ],
+        decide_command=decide_command,
+        best=shown,
         labels=labels,
         curves=curves,
         growth=growth,
         cross_validated=found.fit_part is not None,
-        mistakes=explain_mistakes(found, once, describe),
+        mistakes=_explain_mistakes(found, once, describe),
         suspects=[{**one, "words": describe(one["row"] - 1).strip('"')} for one in suspects],
         n_suspects=n_suspects,
-        assumed=ASSUMED,
+        assumed=_ASSUMED,
         are_probabilities=once.are_probabilities,
         card=[
-            (abbreviate(name, NAME), abbreviate(value, 4 * WORDS))
+            (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
             for name, value in [*card, *_model_card(found, source, schema, command)]
         ],
         command=next_command,
     )
 
 
-def _decision_rows(found: "Evaluation", command: str | None) -> list[dict[str, Any]]:
-    """Return title, figures and command of each decision that is compared.
-
-    `command` fits the method with its own decision.
-    """
-    cuts = np.concatenate(found.results[found.best].thresholds)
-    own = "those above one half" if (cuts == 0.5).all() else "as evaluated"
-    return [
-        {
-            "title": DECIDED.get(one["decide"], own),
-            "figures": [
-                format_summary(summarise(one["figures"][key]), METRICS[key])
-                for key in found.metrics
-            ],
-            "option": one["decide"] and f"{command or ''} --decide {one['decide']}".strip(),
-        }
-        for one in found.decisions
-    ]
-
-
 def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the rows of the table of labels, and what the script draws of them."""
-    grid, are_probabilities = threshold_grid(once), once.are_probabilities
-    position = {name: j for j, name in enumerate(once.label_names)}
+    grid = np.round(_STEPS, 3)
+    if not once.are_probabilities:
+        grid = np.unique(np.quantile(once.scores, np.linspace(0, 1, len(_STEPS))))
+
+    def draw(chosen: Any) -> dict[str, Any]:
+        known = once.known[chosen]
+        y, scores = once.y[chosen][known], once.scores[chosen][known]
+        return label_curves(y, scores, grid, once.are_probabilities)
+
     figures = label_figures(once)
     frequent = {row["label"] for row in sorted(figures, key=lambda row: -row["rows"])[:_LABELS]}
+    position = {name: j for j, name in enumerate(once.label_names)}
     table, drawn = [], []
     for row in figures:
         if row["label"] in frequent:
-            j, name = position[row["label"]], abbreviate(row["label"], NAME)
-            rows = once.known[:, j]
-            y, scores = once.y[rows, j], once.scores[rows, j]
-            curves = label_curves(y, scores, grid, are_probabilities)
+            name = abbreviate(row["label"], _NAME)
             table.append({**row, "label": name})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
-            drawn.append({**names, **curves})
-    y, scores = once.y[once.known], once.scores[once.known]
-    pooled = label_curves(y, scores, grid, are_probabilities)
+            drawn.append({**names, **draw(np.s_[:, position[row["label"]]])})
     return table, {
         "thresholds": grid.tolist(),
         "labels": drawn,
-        "all": {"name": "all labels together", **pooled},
-        "are_probabilities": are_probabilities,
+        "all": {"name": "all labels together", **draw(np.s_[:])},
+        "are_probabilities": once.are_probabilities,
         "rows": len(once.y),
     }
-
-
-def threshold_grid(found: OutOfSample) -> Array:
-    """Return the thresholds a reader can choose, in increasing order."""
-    if found.are_probabilities:
-        return np.round(_STEPS, 3)
-    return np.unique(np.quantile(found.scores, np.linspace(0, 1, len(_STEPS))))
 
 
 def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
@@ -181,6 +176,188 @@ def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) 
         means = np.round(1000 * total[used] / rows[used])
         bins = np.column_stack([means, positives[used], rows[used]]).astype(int).tolist()
     return {"rows": len(parts[0]), "hits": hits.tolist(), "wrong": wrong.tolist(), "bins": bins}
+
+
+def _measure_growth(found: "Evaluation", progress: Callable[..., None]) -> dict[str, Any] | None:
+    """Return the learning curve of the best method, by models of parts of the training rows.
+
+    A part holds the first of the training rows in a random order, so that larger parts contain
+    the smaller ones. None for a model that is already fitted, and for few rows or one fold.
+    """
+    if found.fit_part is None:
+        return None
+    best = found.results[found.best].labels
+    splits = found.splits[: min(found.folds, len(best), MOST_FOLDS)]
+    n_train = min(len(train) for train, _ in splits)
+    sizes = [size for part in PARTS if (size := round(part * n_train)) >= _FEWEST_ROWS]
+    values = np.full((len(splits), len(sizes) + 1), np.nan)
+    for number, (train, test) in enumerate(splits):
+        order = np.random.default_rng(found.settings["seed"] + number).permutation(train)
+        X, y = _safe_indexing(found.X, test), found.y[test]
+        for place, size in enumerate(sizes):
+            progress(completed=number * len(sizes) + place, description="learning curve")
+            try:
+                model = found.fit_part(found.best, number, order[:size])
+                values[number, place] = METRICS["micro_f1"](y, labels_and_scores(model, X)[0])
+            except ValueError:  # too few rows for this method or its decision
+                continue
+        values[number, -1] = METRICS["micro_f1"](y, best[number])
+    usable = np.flatnonzero(~np.isnan(values).any(axis=0))
+    if len(usable) < 2 or len(splits) < 2:
+        return None
+    return describe_growth([[*sizes, n_train][i] for i in usable], values[:, usable])
+
+
+def describe_growth(sizes: list[int], values: Array) -> dict[str, Any]:
+    """Return what the last doubling of the rows means, and the points of the learning curve.
+
+    `values`, of shape (n_folds, n_sizes), is the micro F1 of test rows by the number of training
+    rows.
+    """
+    values = np.hstack([values, values[:, -1:] - values[:, -2:-1]])  # the last column: the gain
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    mean, margin = values.mean(axis=0), stats.t.ppf(0.975, len(values) - 1) * error
+    gain, low, high = mean[-1], mean[-1] - margin[-1], mean[-1] + margin[-1]
+    if low > _SMALLEST_GAIN / 2 and gain >= _SMALLEST_GAIN:
+        verdict = "would help"
+    elif high < 2 * _SMALLEST_GAIN:
+        verdict = "would hardly help"
+    else:
+        verdict = "may help"
+    sentence = (
+        f"More rows {verdict}: from {sizes[-2]:,} to {sizes[-1]:,} training rows, "
+        f"micro F1 changed by {100 * gain:+.1f} points "
+        f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f})."
+    )
+    points = list(zip(sizes, mean.tolist()[:-1], margin.tolist()[:-1], strict=True))
+    return {"sentence": sentence, "points": points}
+
+
+def _explain_mistakes(
+    found: "Evaluation", once: OutOfSample, describe: Callable[[int], str]
+) -> list[dict[str, Any]]:
+    """Return the worst mistakes of the best method, explained by the models that made them.
+
+    A mistake has its row, counted from 1, in words, verdicts on wrongly decided labels (kind,
+    label, score and reasons, the most confident errors first), how many more there are, the labels
+    that are right, and how the reasons were found. `once` are the predictions of the first folds.
+    """
+    models = found.results[found.best].models
+    if not models:
+        return []
+    model_of = [model for model, (_, test) in zip(models, found.splits, strict=False) for _ in test]
+    mistakes = []
+    for i in worst_rows(once, _MISTAKES):
+        row, model, scores = int(once.rows[i]), model_of[i], once.scores[i]
+        given, predicted = once.has_label[i], once.labels[i].astype(bool) & once.known[i]
+        why = None
+        if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+            background = found.X if isinstance(found.X, np.ndarray) else None
+            why = explain(model, _safe_indexing(found.X, [row]), background=background)
+        missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
+        errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
+        errors += [("wrong", j) for j in wrong[np.argsort(-scores[wrong])][:_VERDICTS].tolist()]
+        verdicts = [
+            {
+                "kind": kind,
+                "label": abbreviate(once.label_names[j], _NAME),
+                "score": float(scores[j]),
+                "reasons": [
+                    (abbreviate(part, _PART), value)
+                    for part, value in ([] if why is None else why.strongest_features(j))
+                    if abs(value) >= _SMALLEST_REASON
+                ],
+            }
+            for kind, j in errors
+        ]
+        right = ", ".join(once.label_names[j] for j in np.flatnonzero(given & predicted))
+        mistakes.append(
+            {
+                "row": row + 1,
+                "words": describe(row).strip('"'),
+                "verdicts": verdicts,
+                "more": len(missed) + len(wrong) - len(verdicts),
+                "right": abbreviate(right, _WORDS),
+                "method": "" if why is None else why.method,
+            }
+        )
+    return mistakes
+
+
+def odds_against(y: Array, probability: Array, share: Array) -> Array:
+    """Return how strongly a model is against each given label, as odds.
+
+    With the probability p of a label that the share s of the rows has, these are
+
+        the row lacks the label:  p / (1 - p)
+        the row has it:           (1 - p) / p · s / (1 - s)
+
+    Without the last factor, rows of a rare label, whose p is always low, would stand out most.
+    `y` and `probability` have the shape (n, q), `share` (q,).
+    """
+    p = np.clip(probability, _SMALLEST, 1 - _SMALLEST)
+    s = np.clip(share, _SMALLEST, 1 - _SMALLEST)
+    return np.where(y.astype(bool), (1 - p) / p * s / (1 - s), p / (1 - p))
+
+
+def worst_rows(found: OutOfSample, most: int) -> Array:
+    """Return the positions of the worst mistakes, the largest first.
+
+    The size of a row's mistake is the largest `odds_against` among its labels that were decided
+    wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
+    mistake are left out.
+    """
+    against = np.abs(found.scores)
+    if found.are_probabilities:
+        against = odds_against(found.has_label, found.scores, found.share)
+    is_wrong = found.known & (found.labels.astype(bool) != found.has_label)
+    sizes = np.where(is_wrong, against, -np.inf).max(axis=1)
+    order = np.argsort(-sizes, kind="stable")[:most]
+    return order[np.isfinite(sizes[order])]
+
+
+def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the most doubtful labels, and how many are more likely wrong than right.
+
+    Of the rows that should have a label, the share `_ASSUMED` is taken to lack it, and as many
+    others to have it wrongly. By Bayes' rule the odds that a label is wrong are then `_ASSUMED`
+    times those of `odds_against`. A doubtful label has its row, counted from 1, its name,
+    whether it is given, its predicted probability, and the probability that it is wrong, `doubt`.
+    """
+    if not found.are_probabilities:
+        return [], 0
+    # Probabilities that are too certain are corrected by a nondecreasing curve from them to
+    # observed shares, fitted to all pairs of a row and a label: one pair hardly influences it.
+    # Both are kept away from 0 and 1 by as much as the number of pairs allows to tell.
+    smallest = 1 / (np.count_nonzero(found.known) + 2)
+    curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest, out_of_bounds="clip")
+    curve.fit(found.scores[found.known], found.y[found.known].astype(float))
+    fitted = np.clip(curve.predict(found.scores.ravel()), smallest, 1 - smallest)
+    fitted, given = (
+        fitted.reshape(found.scores.shape),
+        np.clip(found.scores, smallest, 1 - smallest),
+    )
+    probability = np.where(np.abs(fitted - 0.5) < np.abs(given - 0.5), fitted, given)
+    odds = _ASSUMED * odds_against(found.has_label, probability, found.share)
+    doubt = np.where(found.known, odds / (1 + odds), 0.0)
+    count = int((doubt > 0.5).sum())
+    order = np.argsort(-doubt, axis=None, kind="stable")[:count]
+    listed: Counter[int] = Counter()
+    suspects: list[dict[str, Any]] = []
+    for i, j in zip(*np.unravel_index(order, doubt.shape), strict=True):
+        # All labels of a row that is unlike the others would fill the list.
+        listed[i] += 1
+        if listed[i] <= _PER_ROW and len(suspects) < most:
+            suspects.append(
+                {
+                    "row": int(found.rows[i]) + 1,
+                    "label": abbreviate(found.label_names[j], _NAME),
+                    "given": bool(found.has_label[i, j]),
+                    "probability": float(found.scores[i, j]),
+                    "doubt": float(doubt[i, j]),
+                }
+            )
+    return suspects, count
 
 
 def _model_card(
@@ -214,7 +391,6 @@ def _model_card(
         ]
     if settings:
         how = f"{found.n_done} folds"
-        how += ", labels spread evenly" if settings["stratified"] else ", drawn at random"
         if settings["repeats"] > 1:
             how += f", {settings['repeats']} repetitions (the curves and rows are of the first)"
         card += [("evaluation", how), ("seed", str(settings["seed"]))]

@@ -15,18 +15,12 @@ from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.base import Matrix
 from labelkin.explain._explanation import Explanation
-from labelkin.explain._occlusion import (
-    CHANGED,
-    as_log_odds,
-    occlude_features,
-    typical_values,
-    without_parts,
-    words_as_written,
-)
+from labelkin.explain._fields import CHANGED, as_log_odds, occlude_features, typical_values
 from labelkin.metrics._estimators import estimator_scores, labels_and_scores
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
+_MAX_WORDS = 2_000_000  # of all rows without one part
 _WORD = "\0"  # before the name of a feature: a word, which may also be the name of a column
 
 
@@ -144,22 +138,23 @@ def explain(
     # What the classifier knows of the row.
     found: dict[str, Any] = {}
     if has_own := hasattr(classifier, "_explain_row"):
-        z, names = row, feature_names
+        z = row
         for step in steps:
-            z, names = step.transform(z), _names_out(step, names)
+            z = step.transform(z)
         if (moved := ensure_on_host(classifier)) is not classifier:
             classifier, z = moved, to_host(z)
         z = classifier._validate_predict(z)
-        names = _feature_names(classifier, names)
         found = classifier._explain_row(z)
         if "features" not in found and classifier._typical is not None and not by_parts:
             found |= occlude_features(classifier._proba, z, classifier._typical, max_features)
         if "features" in found:
-            used = found["features"]
+            names, used = feature_names, found["features"]
+            for step in steps:
+                names = _names_out(step, names)
+            names = _feature_names(classifier, names)
             found["features"] = [names[i] for i in used]
             if steps:
-                effects = found["feature_effects"]
-                found |= _in_words(found["features"], effects, row, vectorizers)
+                found |= _in_words(found["features"], found["feature_effects"], row, vectorizers)
             elif not sparse.issparse(z):
                 found["feature_values"] = [float(z[0, i]) for i in used]
 
@@ -176,7 +171,7 @@ def explain(
             return estimator_scores(model, rows, labels.shape[1]).reshape(-1, labels.shape[1])
 
         if is_text or hasattr(row, "iloc"):
-            found |= _without_parts(proba, row, vectorizers, background, max_features)
+            found |= explain_parts(proba, row, vectorizers, background, max_features)
         elif background is not None or sparse.issparse(row):
             rows = row if background is None else background
             is_single = rows.shape[0] == 1  # which is not typical
@@ -207,18 +202,19 @@ def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Call
 
     `vectorizers` are those of `find_vectorizers`. Rows of a plain matrix are described by nothing.
     """
-    if not hasattr(X, "iloc"):
-        is_text = isinstance(X, list) and isinstance(X[0], str)
-        return lambda row: f'"{_shorten(X[row], longest)}"' if is_text else ""
-    texts = [column for column in X.columns if column in vectorizers]
+    is_table, is_text = hasattr(X, "iloc"), isinstance(X, list) and isinstance(X[0], str)
+    texts = [column for column in X.columns if column in vectorizers] if is_table else []
 
     def describe(row: int) -> str:
-        cells = _cells(X, row)
-        if texts:
-            words = " / ".join(str(cells[name]) for name in texts if cells.get(name))
-            return f'"{_shorten(words, longest)}"' if words else ""
+        if not is_table and not is_text:
+            return ""
+        cells = _cells(X, row) if is_table else {"": X[row]}
+        if texts or is_text:
+            words = " / ".join(str(cells[name]) for name in texts or [""] if cells.get(name))
+            return f'"{abbreviate(" ".join(words.split()), longest)}"' if words else ""
         shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
-        return _shorten(", ".join(f"{name} = {value}" for name, value in shown.items()), longest)
+        words = ", ".join(f"{name} = {value}" for name, value in shown.items())
+        return abbreviate(" ".join(words.split()), longest)
 
     return describe
 
@@ -302,14 +298,10 @@ def _names_out(step: Any, names: Any) -> Any:
     if hasattr(step, "parts"):  # words beside an embedding
         return [name for part in step.parts for name in _names_out(part, None)]
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
-        step = copy(step).set_params(feature_name_combiner=_column_name)
+        step = copy(step).set_params(feature_name_combiner=lambda column, _: str(column))
     if hasattr(step, "day_first"):  # an encoder of dates
         return np.repeat(names, len(step.get_feature_names_out()) // len(names))
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None
-
-
-def _column_name(column: Any, _: Any) -> str:
-    return str(column)
 
 
 def _in_words(
@@ -322,7 +314,7 @@ def _in_words(
     columns = set(getattr(row, "columns", ())) - set(vectorizers)
     written: dict[str, str] = {}
     for column, vectorizer in vectorizers.items():
-        found = words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
+        found = _words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
         prefix = f"{_WORD}{column}: " if len(vectorizers) > 1 else _WORD if column else ""
         written |= {prefix + word: prefix + shown for word, shown in found.items()}
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
@@ -338,11 +330,14 @@ def _in_words(
     }
 
 
-def _without_parts(
-    proba: Any, row: Any, vectorizers: dict[str, Any], background: Any, max_features: int
+def explain_parts(
+    proba: Any, row: Any, vectorizers: dict[str, Any], background: Any, max_parts: int
 ) -> dict[str, Any]:
-    """Return the fields about words and columns, found by removing them."""
-    is_text = isinstance(row, list)
+    """Return the fields about words and columns: each is removed, and the labels predicted again.
+
+    Columns with a vectorizer are texts, whose parts are words. Other values become typical ones of
+    `background`, or missing.
+    """
     typical: dict[str, Any] = {}
     if background is not None:  # medians of numbers, and the most frequent of other values
         columns = {name: background[name] for name in background.columns}
@@ -350,8 +345,31 @@ def _without_parts(
             name: column.median() if column.dtype.kind in "biuf" else column.mode().iloc[0]
             for name, column in columns.items()
         }
+    is_text = isinstance(row, list)
     cells = {"": row[0]} if is_text else _cells(row, 0)
-    features, values, changed = without_parts(cells, vectorizers, typical, max_features)
+
+    # Only the words that are known: each row that is predicted holds all of them but one.
+    words: dict[str, list[str]] = {}
+    for column, vectorizer in vectorizers.items():
+        if column in cells:
+            known = getattr(vectorizer, "vocabulary_", None)
+            found = vectorizer.build_analyzer()(str(cells[column]))
+            words[column] = [word for word in found if known is None or word in known]
+    most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
+    parts: list[tuple[str, Any, dict[str, Any]]] = []  # name, value, and what takes its place
+    for column, value in cells.items():
+        if column not in words:
+            parts.append((column, value, {column: typical.get(column)}))
+            continue
+        written = _words_as_written(vectorizers[column], str(value))
+        for word in list(dict.fromkeys(words[column]))[:most]:
+            shown = written.get(word, word)
+            others = " ".join(one for one in words[column] if one != word)
+            name = shown if len(vectorizers) == 1 else f"{column}: {shown}"
+            parts.append((name, None, {column: others}))
+    del parts[most:]
+    whole = cells | {column: " ".join(known) for column, known in words.items()}
+    changed = [whole, *(whole | change for _, _, change in parts)]
     rows: Any = [one[""] for one in changed] if is_text else None
     if rows is None:
         rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
@@ -364,16 +382,27 @@ def _without_parts(
             "The model refuses missing values: give background, some samples whose medians "
             "and most frequent values take the place of those of x."
         ) from error
-    effects = (odds[0] - odds[1:]).T
-    known = {"features": features, "feature_values": values}
-    return {**known, "feature_effects": effects, "method": CHANGED}
+    return {
+        "features": [name for name, _, _ in parts],
+        "feature_values": [value for _, value, _ in parts],
+        "feature_effects": (odds[0] - odds[1:]).T,
+        "method": CHANGED,
+    }
+
+
+def _words_as_written(vectorizer: Any, text: str) -> dict[str, str]:
+    """Return the words of a text by the form in which a vectorizer knows them.
+
+    That form may be in lower case and without accents.
+    """
+    simplify, split = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
+    found: dict[str, str] = {}
+    for word in split(text):
+        found.setdefault(simplify(word), word)
+    return found
 
 
 def _cells(X: Any, row: int) -> dict[str, Any]:
     """Return the values of a row that are not missing, by their columns."""
     cells = {name: X[name].iloc[row] for name in X.columns}
     return {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
-
-
-def _shorten(text: str, longest: int) -> str:
-    return abbreviate(" ".join(text.split()), longest)

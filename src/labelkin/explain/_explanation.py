@@ -201,12 +201,14 @@ class Explanation:
             labels.append(entry)
         members = []
         if self.member_probability is not None and self.member_effects is not None:
-            alone = self.member_probability.astype(float).round(6)
-            added = self.member_effects.astype(float).round(4)
             for i, name in enumerate(self.member_names):
                 numbers = [
-                    {"label": self.label_names[j], "probability": float(p), "log_odds": float(odds)}
-                    for j, p, odds in zip(shown, alone[i, shown], added[i, shown], strict=True)
+                    {
+                        "label": self.label_names[j],
+                        "probability": round(float(self.member_probability[i, j]), 6),
+                        "log_odds": round(float(self.member_effects[i, j]), 4),
+                    }
+                    for j in shown
                 ]
                 weight = round(float(self.member_weights[i]), 6)
                 members.append({"member": name, "weight": weight, "labels": numbers})
@@ -281,8 +283,12 @@ class Explanation:
         if self.row_effects is not None:
             lines += ["training rows for and against, and what they add to the score:"]
             for one in found["labels"][:_LABELS_WITH_ROWS]:
-                listed = _list_rows(one["rows"])
-                lines.append(f"  {one['label'].ljust(width)}  {listed}".rstrip())
+                parts = []
+                for word, sign in (("for", 1), ("against", -1)):
+                    rows = [row for row in one["rows"] if sign * row["score"] > 0]
+                    listed = [f"{row.get('id', row['row'])} {row['score']:+.2f}" for row in rows]
+                    parts += [f"{word} {', '.join(listed)}"] if rows else []
+                lines.append(f"  {one['label'].ljust(width)}  {'; '.join(parts)}".rstrip())
         if found["nearest"]:
             lines += ["most alike:", *(f"  {row}" for row in found["nearest"])]
         return "\n".join(map(printable, lines))
@@ -360,15 +366,3 @@ class Explanation:
         number = f"training row {row + self.first_row}"
         shown = number if self.row_ids is None else str(self.row_ids[row])
         return f"{f'{shown} {words}'.strip()}: {tags or 'no label'}"
-
-
-def _list_rows(rows: list[dict[str, Any]]) -> str:
-    parts = []
-    for word, sign in (("for", 1), ("against", -1)):
-        found = [
-            f"{one.get('id', one['row'])} {one['score']:+.2f}"
-            for one in rows
-            if sign * one["score"] > 0
-        ]
-        parts += [f"{word} {', '.join(found)}"] if found else []
-    return "; ".join(parts)

@@ -10,11 +10,11 @@ from sklearn.base import _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from labelkin._utils.parallel import blas_threads
+from labelkin._utils.parallel import limit_blas
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_better_curves, restore_means, to_log_odds_scale
 from labelkin.explain import ExplainMixin
-from labelkin.explain._occlusion import typical_values
+from labelkin.explain._fields import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
 from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._regression import RADIAL, KernelRidge
@@ -197,7 +197,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @blas_threads(None)
+    @limit_blas(None)
     def fit_loo_proba(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Fit, and return leave-one-out probabilities of the training samples.
 

@@ -11,14 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from labelkin._utils.labels import MANY_LABELS
-from labelkin._utils.parallel import blas_threads, effective_n_threads, limit_blas, map_threads
+from labelkin._utils.parallel import effective_n_threads, limit_blas, map_threads
 from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import LabelDecision
 from labelkin.decisions._label_decision import check_decision
 from labelkin.decisions._risk import parse_guarantee
 from labelkin.explain import ExplainMixin
-from labelkin.explain._occlusion import typical_values
+from labelkin.explain._fields import typical_values
 from labelkin.kin._combination import fit_combination
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._learners import Member, mean_scores
@@ -238,7 +238,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
 
     @_fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    @blas_threads(None)
+    @limit_blas(None)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
     ) -> "KinEnsembleClassifier":

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from labelkin.base import Matrix
-from labelkin.explain._occlusion import as_log_odds
+from labelkin.explain._fields import as_log_odds
 from labelkin.kernel._explain import nearest_rows, row_effects
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kin._views import as_float_rows

@@ -11,7 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from labelkin._utils.parallel import blas_threads
+from labelkin._utils.parallel import limit_blas
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.explain import ExplainMixin
@@ -209,7 +209,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             held_out = rest
         progress = FitProgress(self, "steps", self.n_trees + 3, self.verbose)
 
-        with blas_threads(self.n_jobs):
+        with limit_blas(self.n_jobs):
             # Sources of candidates, without the rows held out
             X_rest, labels_rest = X[rest], labels.take(rest)
             spread = X_rest.multiply(X_rest).sum() / X_rest.shape[0]

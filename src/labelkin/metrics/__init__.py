@@ -10,8 +10,7 @@ Four conventions hold throughout:
 
 - **Ties count as errors.** Of labels with equal scores, irrelevant ones are ranked
   first, as in scikit-learn. No metric depends on the order of the labels. With
-  ``ties="index"`` they are ranked by label index, as in Mulan, with ``ties="expected"``
-  in all orders, of which the mean is taken.
+  ``ties="index"`` they are ranked by label index, as in Mulan.
 - **Rows without relevant labels, or without irrelevant ones,** cannot be ranked wrongly:
   their ranking loss is 0 and their average precision 1. Without relevant labels the
   coverage is 0, but the top label counts as an error in one-error.

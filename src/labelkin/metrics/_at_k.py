@@ -7,14 +7,15 @@ expectation that complete labels would give (Jain, Prabhu and Varma, 2016). This
 what the best ranking reaches.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from labelkin._utils.labels import as_matrix, check_labels
+from labelkin._utils.labels import check_labels
 from labelkin.metrics._inputs import check_scores
 from labelkin.metrics._ranking import Ties, check_ties
 from labelkin.rows import to_numpy
@@ -37,7 +38,7 @@ def precision_at_k(
         Number of places, at most q.
     propensity : array-like of shape (q,), optional
         Of each label, as `label_propensities` returns: gives the propensity-scored form.
-    ties : {"against", "index", "expected"}, default="against"
+    ties : {"against", "index"}, default="against"
         See :func:`~labelkin.metrics.evaluate`. Of relevant labels with equal scores, those of less
         gain are ranked first by ``"against"``.
 
@@ -52,7 +53,7 @@ def precision_at_k(
     >>> precision_at_k([[1, 0, 1]], [[0.9, 0.5, 0.1]], k=2)
     0.5
     """
-    return _mean(y_true, y_score, k, propensity, ties, lambda size: np.full(len(size), float(k)))
+    return _mean("precision", y_true, y_score, k, propensity, ties)
 
 
 def recall_at_k(
@@ -69,7 +70,7 @@ def recall_at_k(
     >>> round(recall_at_k([[1, 0, 1, 1]], [[0.9, 0.5, 0.1, 0.2]], k=2), 4)
     0.3333
     """
-    return _mean(y_true, y_score, k, propensity, ties, lambda size: size)
+    return _mean("recall", y_true, y_score, k, propensity, ties)
 
 
 def ndcg_at_k(
@@ -87,20 +88,13 @@ def ndcg_at_k(
     >>> round(ndcg_at_k([[0, 1, 0]], [[0.9, 0.5, 0.1]], k=2), 4)
     0.6309
     """
-    ideal = np.cumsum(1 / np.log2(np.arange(2, k + 2))) if _is_count(k) else np.ones(1)
-
-    def norm(size: np.ndarray) -> np.ndarray:
-        return np.concatenate([[0.0], ideal])[np.minimum(size, k).astype(int)]
-
-    discount = 1 / np.log2(np.arange(2, k + 2)) if _is_count(k) else None
-    return _mean(y_true, y_score, k, propensity, ties, norm, discount)
+    return _mean("ndcg", y_true, y_score, k, propensity, ties)
 
 
 def coverage_at_k(y_true: Any, y_score: Any, k: int = 5, *, ties: Ties = "against") -> float:
     """Share of the labels in `y_true` that are found among the first k of at least one row.
 
-    A label that no row has is not counted. With ``ties="expected"``, a label counts with the
-    probability that it is found at least once.
+    A label that no row has is not counted.
 
     Examples
     --------
@@ -110,13 +104,11 @@ def coverage_at_k(y_true: Any, y_score: Any, k: int = 5, *, ties: Ties = "agains
     0.5
     """
     Y, S = _check(y_true, y_score, k, ties)
-    missed = np.ones(Y.shape[1])
-    for relevant, scores, columns in _blocks(Y, S, k):
-        row, label, chance = _first(relevant.astype(float), scores, k, ties)
-        hit = relevant[row, label] > 0
-        np.multiply.at(missed, columns[label[hit]], 1 - chance[hit])
-    occurs = np.bincount(Y.indices, minlength=Y.shape[1]) > 0
-    return float((1 - missed)[occurs].mean()) if occurs.any() else 0.0
+    found = np.zeros(Y.shape[1], dtype=bool)
+    for relevant, first, columns in _blocks(Y, S, k, ties, np.ones(Y.shape[1])):
+        hits = np.take_along_axis(relevant, first, axis=1) > 0
+        found[columns[first[hits]]] = True
+    return float(found.sum() / max(len(np.unique(Y.indices)), 1))
 
 
 def label_propensities(y_train: Any, A: float = 0.55, B: float = 1.5) -> np.ndarray:
@@ -149,101 +141,72 @@ def label_propensities(y_train: Any, A: float = 0.55, B: float = 1.5) -> np.ndar
 
 
 def _mean(
+    kind: Literal["precision", "recall", "ndcg"],
     y_true: Any,
     y_score: Any,
     k: int,
     propensity: Any,
     ties: Ties,
-    norm: Callable[[np.ndarray], np.ndarray],
-    discount: np.ndarray | None = None,
 ) -> float:
     """Return the mean of gains / norm; with propensities, divided by the largest possible."""
     Y, S = _check(y_true, y_score, k, ties)
-    worth = np.ones(Y.shape[1]) if propensity is None else _worth(propensity, Y.shape[1])
-    discount = np.ones(k) if discount is None else discount
+    q = Y.shape[1]
+    p = np.ones(q) if propensity is None else np.asarray(propensity, dtype=float)
+    if p.shape != (q,) or not ((p > 0) & (p <= 1)).all():
+        raise ValueError(f"propensity must hold {q} numbers above 0 and up to 1, one per label.")
+    discount = 1 / np.log2(np.arange(2, k + 2)) if kind == "ndcg" else np.ones(k)
+    size = np.arange(q + 1)  # number of relevant labels of a row
+    if kind == "precision":
+        norm = np.full(q + 1, k)
+    elif kind == "recall":
+        norm = np.maximum(size, 1)
+    else:
+        norm = np.append(1.0, discount.cumsum())[np.minimum(size, k)]
     total = best = 0.0
-    for relevant, scores, columns in _blocks(Y, S, k):
-        gains = relevant * worth[columns]
-        row, label, chance = _first(gains, scores, k, ties, discount)
-        sums = np.bincount(row, gains[row, label] * chance, minlength=len(gains))
-        size = norm((gains > 0).sum(axis=1).astype(float))
-        divisor = np.where(size > 0, size, 1)
-        total += (sums / divisor).sum()
+    for gains, first, _ in _blocks(Y, S, k, ties, 1 / p):
+        divisor = norm[np.count_nonzero(gains, axis=1)]
+        total += (np.take_along_axis(gains, first, axis=1) @ discount / divisor).sum()
         if propensity is not None:
-            largest = np.partition(-gains, k - 1, axis=1)[:, :k]
-            ideal = -np.sort(largest, axis=1) @ discount
-            best += (ideal / divisor).sum()
+            largest = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
+            best += (largest @ discount / divisor).sum()
     if propensity is None:
         return float(total / Y.shape[0])
     return float(total / best) if best else 0.0
 
 
-def _blocks(Y: Any, S: Any, k: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield dense labels and scores of some rows, and the numbers of their columns.
+def _blocks(
+    Y: Any, S: Any, k: int, ties: Ties, worth: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the gains of some rows, dense, their first k columns, and the labels of all columns.
 
     Where all rows have k positive scores, labels that none of them has or scores are left out.
     """
-    everything = np.arange(Y.shape[1])
-    for rows in gen_batches(Y.shape[0], max(1, _ENTRIES // Y.shape[1])):
-        labels, scores, columns = Y[rows], S[rows], everything
-        if sparse.issparse(scores) and ((scores > 0).sum(axis=1) >= k).all():
-            columns = np.unique(np.concatenate([labels.indices, scores.indices]))
-            labels, scores = labels[:, columns], scores[:, columns]
-        yield labels.toarray(), scores.toarray() if sparse.issparse(scores) else scores, columns
-
-
-def _first(
-    gains: np.ndarray, S: np.ndarray, k: int, ties: Ties, discount: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows and labels that can be among the first k, and how much of a place each has.
-
-    Each place counts 1, or its discount; labels with equal scores share their places with
-    ``"expected"``.
-    """
-    discount = np.ones(k) if discount is None else discount
-    q = S.shape[1]
-    least = np.partition(S, q - k, axis=1)[:, [q - k]]
-    row, label = np.nonzero(least <= S)
-    score = S[row, label]
-    tie = -label if ties == "index" else gains[row, label]
-    order = np.lexsort((tie, -score, row))
-    row, label, score = row[order], label[order], score[order]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(S)))])[:-1]
-    place = np.arange(len(row)) - starts[row]
-    share = np.where(place < k, discount[np.minimum(place, k - 1)], 0.0)
-    if ties == "expected":
-        new = np.ones(len(row), dtype=bool)
-        new[1:] = (row[1:] != row[:-1]) | (score[1:] != score[:-1])
-        group = np.cumsum(new) - 1
-        share = (np.bincount(group, share) / np.bincount(group))[group]
-    kept = share > 0
-    return row[kept], label[kept], share[kept]
+    n, q = Y.shape
+    for rows in gen_batches(n, max(1, _ENTRIES // q)):
+        labels, scores, columns = Y[rows], S[rows], np.arange(q)
+        if sparse.issparse(scores):
+            if ((scores > 0).sum(axis=1) >= k).all():
+                columns = np.unique(np.concatenate([labels.indices, scores.indices]))
+                labels, scores = labels[:, columns], scores[:, columns]
+            scores = scores.toarray()
+        gains = labels.toarray() * worth[columns]
+        # The k-th largest score of each row, and all labels that reach it
+        least = -np.partition(-scores, k - 1, axis=1)[:, [k - 1]]
+        row, label = np.nonzero(scores >= least)
+        tie = -label if ties == "index" else gains[row, label]
+        order = np.lexsort((tie, -scores[row, label], row))
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        yield gains, label[order][place < k].reshape(-1, k), columns
 
 
 def _check(y_true: Any, y_score: Any, k: int, ties: Ties) -> tuple[Any, Any]:
     check_ties(ties)
     Y = sparse.csr_array(check_labels(to_numpy(y_true), "y_true"))
-    if sparse.issparse(y_score):
-        S = sparse.csr_array(y_score)
-        if not np.isfinite(S.data).all():
-            raise ValueError("y_score must be finite, but holds NaN or infinity.")
-    else:
-        S = check_scores(as_matrix(y_score, "y_score"))
+    S = check_scores(y_score, keep_sparse=True)
     if Y.shape != S.shape:
         raise ValueError(
             f"y_true and y_score must have the same shape, but have {Y.shape} and {S.shape}."
         )
-    if not _is_count(k) or k > Y.shape[1]:
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= Y.shape[1]:
         raise ValueError(f"k must be a whole number from 1 to {Y.shape[1]}, not {k!r}.")
     return Y, S
-
-
-def _is_count(k: Any) -> bool:
-    return isinstance(k, (int, np.integer)) and not isinstance(k, bool) and int(k) >= 1
-
-
-def _worth(propensity: Any, q: int) -> np.ndarray:
-    found = np.asarray(propensity, dtype=float)
-    if found.shape != (q,) or not ((found > 0) & (found <= 1)).all():
-        raise ValueError(f"propensity must hold {q} numbers above 0 and up to 1, one per label.")
-    return 1 / found

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import sklearn.metrics as skm
+from scipy import sparse
 
-from labelkin.metrics._inputs import check_label_sets
+from labelkin.metrics._inputs import check_match
 
 LabelAverage = Literal["micro", "macro", "weighted"]
 
@@ -21,10 +21,8 @@ def hamming_loss(y_true: Any, y_pred: Any) -> float:
     >>> round(hamming_loss([[1, 0, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0]]), 4)
     0.1667
     """
-    Y, Z, known = check_label_sets(y_true, y_pred)
-    if known is not None:
-        return float(np.mean((Y != Z)[known]))
-    return float(skm.hamming_loss(Y, Z))
+    _, fp, fn, n_known = _count(y_true, y_pred, 0)
+    return float((fp + fn).sum() / n_known.sum())
 
 
 def example_f1(y_true: Any, y_pred: Any) -> float:
@@ -91,8 +89,8 @@ def subset_accuracy(y_true: Any, y_pred: Any) -> float:
     >>> subset_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
     0.5
     """
-    Y, Z, _ = check_label_sets(y_true, y_pred)
-    return float(skm.accuracy_score(Y, Z))
+    _, fp, fn, _ = _count(y_true, y_pred, 1)
+    return float(np.mean(fp + fn == 0))
 
 
 def label_f1(y_true: Any, y_pred: Any, *, average: LabelAverage = "macro") -> float:
@@ -150,17 +148,25 @@ _OVERLAP: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
 }
 
 
+def _count(y_true: Any, y_pred: Any, axis: int) -> tuple[np.ndarray, ...]:
+    """Count true positives, false positives, misses and known labels of each label or row."""
+    Y, Z, known = check_match(y_true, y_pred, "y_pred")
+    n_known = np.full(Y.shape[1 - axis], Y.shape[axis])
+    if known is not None:
+        Z, n_known = np.where(known, Z, 0), known.sum(axis=axis)
+    Y, Z = sparse.csr_array(Y, dtype=np.int64), sparse.csr_array(Z, dtype=np.int64)
+    tp = Y.multiply(Z).sum(axis=axis)
+    return tp, Z.sum(axis=axis) - tp, Y.sum(axis=axis) - tp, n_known
+
+
 def _overlap(kind: str, average: str, y_true: Any, y_pred: Any) -> float:
     """Precision, recall, F1 or Jaccard over rows ("samples") or over labels (the others)."""
     if average not in ("samples", "micro", "macro", "weighted"):
         raise ValueError(f"average must be 'micro', 'macro' or 'weighted', not {average!r}.")
-    Y, Z, known = check_label_sets(y_true, y_pred)
-    counts = skm.multilabel_confusion_matrix(Y, Z, samplewise=average == "samples")
-    if known is not None and average != "samples":
-        counts = counts[known.any(axis=0)]  # a label that is never known has no value
-    tp, fp, fn = counts[:, 1, 1], counts[:, 0, 1], counts[:, 1, 0]
+    *counts, n_known = _count(y_true, y_pred, 1 if average == "samples" else 0)
+    tp, fp, fn = (part[n_known > 0] for part in counts)  # a label never known has no value
     if average == "micro":
-        tp, fp, fn = (counts.sum(keepdims=True) for counts in (tp, fp, fn))
+        tp, fp, fn = (part.sum(keepdims=True) for part in (tp, fp, fn))
     numerator, denominator = _OVERLAP[kind](tp, fp, fn)
     ratio = np.where(tp + fp + fn == 0, 1.0, numerator / np.maximum(denominator, 1))
     weights = tp + fn if average == "weighted" and (tp + fn).any() else None

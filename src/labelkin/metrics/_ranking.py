@@ -1,55 +1,22 @@
-"""Metrics of scores and rankings; their conventions are those of `labelkin.metrics`.
-
-The metrics count a tie against the method, the rule ``"against"``. At the end of the module are the
-two others: scores with ties broken by label index, and the means of the metrics over all orders of
-tied labels in closed form.
-"""
+"""Metrics of scores and rankings; their conventions are those of `labelkin.metrics`."""
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, Literal, get_args
 
 import numpy as np
 import sklearn.metrics as skm
-from scipy.special import comb
+from scipy.stats import rankdata
 from sklearn.utils import gen_batches
 
-from labelkin.metrics._inputs import check_ranking
+from labelkin.metrics._inputs import check_match
+from labelkin.rows import as_dense
 
-Ties = Literal["against", "index", "expected"]
+Ties = Literal["against", "index"]
 """How labels with equal scores are ranked."""
 
 _ENTRIES = 2**18  # of the temporary arrays
 
 
-def over_known_labels(metric: Callable[..., float]) -> Callable[..., float]:
-    """Return a metric of rankings that validates its input and ranks only the known labels of rows.
-
-    `metric` is a mean over rows. Rows with equally many known labels make a matrix without
-    unknown ones, so that it is computed for each such matrix. For ``ties="index"`` it gets places
-    from the bottom in place of scores: distinct, and of labels with equal scores the one with the
-    higher index is better.
-    """
-
-    @wraps(metric)
-    def value(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
-        check_ties(ties)
-        Y, S, known = check_ranking(y_true, y_score)
-        if known is None:
-            return metric(Y, _break_ties(S, ties), ties=ties)
-        n_known = known.sum(axis=1)
-        total = 0.0
-        for width in np.unique(n_known):
-            rows = np.flatnonzero(n_known == width)
-            cells = known[rows]
-            part, scores = (array[rows][cells].reshape(-1, width) for array in (Y, S))
-            total += len(rows) * metric(part, _break_ties(scores, ties), ties=ties)
-        return total / len(Y)
-
-    return value
-
-
-@over_known_labels
 def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of (relevant, irrelevant) label pairs in the wrong order, mean over rows (Eq. 9).
 
@@ -64,20 +31,16 @@ def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> ranking_loss([[1, 0, 0]], [[0.5, 0.5, 0.1]])
     0.5
     """
-    Y, S = y_true, y_score
 
-    def loss(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
-        wrong = rank - hits
-        if ties == "expected":  # a tied pair counts one half
-            wrong = (wrong + above - hits_above) / 2
-        size = relevant.sum(axis=1)
-        pairs = size * (relevant.shape[1] - size)
-        return (relevant * wrong).sum(axis=1) / np.maximum(pairs, 1)
+    def loss(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
+        ranks, hits = _ranks(Y, S)
+        size = Y.sum(axis=1, dtype=np.int64)
+        pairs = size * (Y.shape[1] - size)
+        return np.where(Y, ranks - hits, 0).sum(axis=1) / np.maximum(pairs, 1)
 
-    return mean_over_rows(loss, Y, S)
+    return _mean_over_rows(loss, y_true, y_score, ties)
 
 
-@over_known_labels
 def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose top-ranked label is not relevant (Eq. 10).
 
@@ -92,14 +55,9 @@ def one_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> one_error([[1, 0, 1], [1, 0, 0]], [[0.9, 0.2, 0.9], [0.7, 0.7, 0.1]])
     0.5
     """
-    Y, S = y_true, y_score
-    if ties == "expected":  # the share of irrelevant labels among those with the top score
-        top = S.max(axis=1, keepdims=True) == S
-        return float(np.mean((top & (Y == 0)).sum(axis=1) / top.sum(axis=1)))
-    return float(np.mean(_best(S, Y) <= _best(S, 1 - Y)))
+    return _mean_over_rows(lambda Y, S: _best(S, Y) <= _best(S, 1 - Y), y_true, y_score, ties)
 
 
-@over_known_labels
 def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Count steps down the ranking until all relevant labels are covered, mean over rows (Eq. 11).
 
@@ -114,15 +72,14 @@ def coverage(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> coverage([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]])
     2.0
     """
-    Y, S = y_true, y_score
-    if ties == "expected":
-        return expected_coverage(Y, S)
-    worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
-    depth = np.count_nonzero(worst[:, None] <= S, axis=1)
-    return float(np.mean(depth) - np.mean(Y.any(axis=1)))
+
+    def depth(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
+        worst = -_best(-S, Y)  # infinite without relevant labels: nothing is to be covered
+        return np.count_nonzero(worst[:, None] <= S, axis=1) - Y.any(axis=1)
+
+    return _mean_over_rows(depth, y_true, y_score, ties)
 
 
-@over_known_labels
 def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of relevant labels among those ranked at or above each relevant one (Eq. 12).
 
@@ -136,25 +93,14 @@ def average_precision(y_true: Any, y_score: Any, *, ties: Ties = "against") -> f
     >>> round(average_precision([[1, 0, 1, 0]], [[0.9, 0.8, 0.3, 0.1]]), 4)
     0.8333
     """
-    Y, S = y_true, y_score
-    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, Y.shape[1] + 1))])
 
-    def mean_precision(relevant: Any, above: Any, rank: Any, hits_above: Any, hits: Any) -> Any:
-        precision = hits / rank
-        if ties == "expected":
-            # A relevant label in a group of m tied labels, r of them relevant, below A labels of
-            # which H are relevant, stands at place A + p, each p of 1..m as likely as any other;
-            # of the p − 1 tied labels before it, (p − 1)(r − 1)/(m − 1) are relevant on average.
-            # The sum over p of (H + 1 + (p − 1)(r − 1)/(m − 1)) / (A + p) has this closed form.
-            size = rank - above
-            slope = (hits - hits_above - 1) / np.maximum(size - 1, 1)
-            start = hits_above + 1 - slope * (above + 1)
-            precision = slope + start * (harmonic[rank] - harmonic[above]) / size
-        n_relevant = relevant.sum(axis=1)
-        found = (relevant * precision).sum(axis=1) / np.maximum(n_relevant, 1)
-        return np.where(n_relevant == 0, 1.0, found)
+    def precision(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
+        ranks, hits = _ranks(Y, S)
+        size = Y.sum(axis=1, dtype=np.int64)
+        found = np.where(Y, hits / ranks, 0).sum(axis=1) / np.maximum(size, 1)
+        return np.where(size == 0, 1.0, found)
 
-    return mean_over_rows(mean_precision, Y, S)
+    return _mean_over_rows(precision, y_true, y_score, ties)
 
 
 def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macro") -> float:
@@ -173,8 +119,8 @@ def auc(y_true: Any, y_score: Any, *, average: Literal["micro", "macro"] = "macr
     """
     if average not in ("micro", "macro"):
         raise ValueError(f"average must be 'micro' or 'macro', not {average!r}.")
-    Y, S, known = check_ranking(y_true, y_score)
-    cells = np.ones(Y.shape, dtype=bool) if known is None else known
+    Y, S, known = check_match(y_true, y_score, "y_score")
+    Y, cells = as_dense(Y), np.ones(Y.shape, dtype=bool) if known is None else known
     if average == "micro":
         Y, S, cells = (array.reshape(-1, 1) for array in (Y, S, cells))
     columns = ((Y[rows, j], S[rows, j]) for j, rows in enumerate(cells.T))
@@ -195,14 +141,13 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     >>> round(log_loss([[1, 0]], [[0.5, 0.2]]), 4)
     0.4581
     """
-    Y, S, known = check_ranking(y_true, y_score)
+    Y, S, known = check_match(y_true, y_score, "y_score")
     if S.min() < 0 or S.max() > 1:
         raise ValueError("log_loss needs probabilities: y_score must lie between 0 and 1.")
-    y, s = (Y.ravel(), S.ravel()) if known is None else (Y[known], S[known])
+    y, s = (as_dense(Y).ravel(), S.ravel()) if known is None else (Y[known], S[known])
     return float(skm.log_loss(y, s, labels=[0, 1]))
 
 
-@over_known_labels
 def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Share of rows whose ranking is not perfect.
 
@@ -214,13 +159,9 @@ def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
     0.5
     """
-    Y, S = y_true, y_score
-    if ties == "expected":
-        return expected_is_error(Y, S)
-    return float(np.mean(-_best(-S, Y) <= _best(S, 1 - Y)))
+    return _mean_over_rows(lambda Y, S: -_best(-S, Y) <= _best(S, 1 - Y), y_true, y_score, ties)
 
 
-@over_known_labels
 def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     """Positions from the best irrelevant down to the worst relevant label, mean over rows.
 
@@ -234,13 +175,45 @@ def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
     >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
     2.0
     """
-    Y, S = y_true, y_score
-    if ties == "expected":
-        return expected_margin(Y, S)
-    worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
-    depth = np.count_nonzero(worst_relevant[:, None] <= S, axis=1)
-    height = np.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
-    return float(np.mean(np.maximum(depth - height, 0)))
+
+    def distance(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
+        worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
+        depth = np.count_nonzero(worst_relevant[:, None] <= S, axis=1)
+        height = np.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
+        return np.maximum(depth - height, 0)
+
+    return _mean_over_rows(distance, y_true, y_score, ties)
+
+
+def _mean_over_rows(
+    metric: Callable[[np.ndarray, np.ndarray], np.ndarray], y_true: Any, y_score: Any, ties: Ties
+) -> float:
+    """Return the mean of a metric of rows, which are ranked by their known labels only.
+
+    Rows with equally many known labels make a matrix without unknown ones. With ``ties="index"``
+    the scores are places from the bottom: distinct, the higher of equal labels better.
+    """
+    check_ties(ties)
+    Y, S, known = check_match(y_true, y_score, "y_score")
+    Y = as_dense(Y)
+    n_known = np.full(len(Y), Y.shape[1]) if known is None else known.sum(axis=1)
+    total = 0.0
+    for width in np.unique(n_known):
+        rows = np.flatnonzero(n_known == width)
+        for batch in gen_batches(len(rows), max(_ENTRIES // width, 1)):
+            y, s = Y[rows[batch]], S[rows[batch]]
+            if known is not None:
+                y, s = (part[known[rows[batch]]].reshape(-1, width) for part in (y, s))
+            total += metric(y, rankdata(s, "ordinal", axis=1) if ties == "index" else s).sum()
+    return float(total / len(Y))
+
+
+def _ranks(Y: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many labels, and how many relevant ones, score at least as high as each.
+
+    The second is meant for relevant labels only.
+    """
+    return rankdata(-S, "max", axis=1), rankdata(np.where(Y, -S, np.inf), "max", axis=1)
 
 
 def _best(S: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -248,96 +221,7 @@ def _best(S: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return np.where(mask != 0, S, -np.inf).max(axis=1)
 
 
-# ------------------------------------------------------------------------------------ ties
-
-
 def check_ties(ties: str) -> None:
     """Raise an error for an unknown rule."""
     if ties not in get_args(Ties):
-        raise ValueError(f"ties must be 'against', 'index' or 'expected', not {ties!r}.")
-
-
-def _break_ties(S: np.ndarray, ties: Ties) -> np.ndarray:
-    if ties != "index":
-        return S
-    return np.argsort(np.argsort(S, axis=1, kind="stable"), axis=1).astype(float)
-
-
-def expected_coverage(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the mean depth of the lowest relevant label."""
-    depth = _expected_depth(Y, S)
-    return float(np.mean(np.where(Y.any(axis=1), depth - 1, 0)))
-
-
-def expected_is_error(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the mean probability that a ranking is not perfect."""
-    return float(1 - np.mean(_perfect(Y, S)))
-
-
-def expected_margin(Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the mean distance from the best irrelevant down to the worst relevant label.
-
-    The best irrelevant label is the lowest one of the reversed ranking. A perfect order gives
-    the difference −1 where the distance is 0.
-    """
-    depth = _expected_depth(Y, S)
-    height = Y.shape[1] + 1 - _expected_depth(1 - Y, -S)
-    both = Y.any(axis=1) & (Y == 0).any(axis=1)
-    overlap = both & (_lowest(Y, S) <= -_lowest(1 - Y, -S))
-    return float(np.mean(np.where(overlap, depth - height + _perfect(Y, S), 0.0)))
-
-
-def mean_over_rows(function: Callable[..., np.ndarray], Y: np.ndarray, S: np.ndarray) -> float:
-    """Return the mean of a function of the groups of tied labels of some rows; see `_groups`."""
-    block = max(_ENTRIES // Y.shape[1], 1)
-    batches = gen_batches(len(Y), block)
-    return sum(float(function(*_groups(Y[rows], S[rows])).sum()) for rows in batches) / len(Y)
-
-
-def _groups(Y: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return, for each label in the order of the scores, relevance and its group of ties.
-
-    The group is given by the number of labels above it and up to its end, which is the rank of
-    its labels where ties count against them, and the number of relevant ones among either.
-    """
-    order = np.argsort(-S, axis=1)
-    relevant = np.take_along_axis(Y, order, axis=1).astype(np.int64)
-    scores = np.take_along_axis(S, order, axis=1)
-    n, q = Y.shape
-    changes = scores[:, :-1] != scores[:, 1:]
-    edge = np.ones((n, 1), dtype=bool)
-    first, last = np.hstack([edge, changes]), np.hstack([changes, edge])
-    places = np.arange(q)
-    above = np.maximum.accumulate(np.where(first, places, 0), axis=1)
-    rank = np.minimum.accumulate(np.where(last, places + 1, q)[:, ::-1], axis=1)[:, ::-1]
-    counts = np.hstack([np.zeros((n, 1), dtype=np.int64), relevant.cumsum(axis=1)])
-    hits_above = np.take_along_axis(counts, above, axis=1)
-    return relevant, above, rank, hits_above, np.take_along_axis(counts, rank, axis=1)
-
-
-def _lowest(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """Return the lowest score of a relevant label in each row, ∞ where there is none."""
-    return np.where(Y != 0, S, np.inf).min(axis=1)
-
-
-def _expected_depth(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """Return the mean rank of the lowest relevant label in each row.
-
-    The largest of r random places among m is r(m + 1)/(r + 1) on average.
-    """
-    lowest = _lowest(Y, S)[:, None]
-    tied = lowest == S
-    n_relevant = (tied & (Y != 0)).sum(axis=1)
-    return (lowest < S).sum(axis=1) + n_relevant * (tied.sum(axis=1) + 1) / (n_relevant + 1)
-
-
-def _perfect(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """Return the probability that all relevant labels of a row stand above all others.
-
-    Where the lowest relevant label ties with the highest irrelevant one, only one choice of
-    places in that group is perfect.
-    """
-    lowest, highest = _lowest(Y, S), -_lowest(1 - Y, -S)
-    tied = lowest[:, None] == S
-    ways = comb(tied.sum(axis=1), (tied & (Y != 0)).sum(axis=1))
-    return np.where(lowest > highest, 1.0, np.where(lowest < highest, 0.0, 1 / np.maximum(ways, 1)))
+        raise ValueError(f"ties must be 'against' or 'index', not {ties!r}.")

@@ -148,7 +148,7 @@ def evaluate(
         The predicted labels; by default those with a score above 0.5.
     metrics : iterable of str
         Names from :data:`METRICS`; by default the paper's seven, in its order.
-    ties : {"against", "index", "expected"}
+    ties : {"against", "index"}
         How metrics of rankings treat labels with equal scores.
 
         - ``"against"``: irrelevant labels are ranked before relevant ones, as in scikit-learn.
@@ -156,8 +156,6 @@ def evaluate(
         - ``"index"``: the label with the higher index is ranked first, as in Mulan, which
           computed the paper's figures of the compared methods. Values depend on the order of
           the labels.
-        - ``"expected"``: the mean over all orders of tied labels, each as likely as any other;
-          what breaking ties at random gives on average.
 
         Scores that are votes or come from trees are often tied, probabilities of ML-kNN or VPCME
         seldom, so the rule can decide which of two methods is better.
@@ -180,13 +178,12 @@ def evaluate(
     f1                0.6667
     recall            0.7500
 
-    The three rules on a tie between the relevant first and the irrelevant second label:
+    Both rules on a tie between the irrelevant first and the relevant second label:
 
-    >>> for ties in ("against", "index", "expected"):
-    ...     print(ties, evaluate([[1, 0]], [[0.5, 0.5]], metrics=["one_error"], ties=ties))
+    >>> for ties in ("against", "index"):
+    ...     print(ties, evaluate([[0, 1]], [[0.5, 0.5]], metrics=["one_error"], ties=ties))
     against {'one_error': 1.0}
-    index {'one_error': 1.0}
-    expected {'one_error': 0.5}
+    index {'one_error': 0.0}
     """
     check_ties(ties)
     if isinstance(metrics, str):
@@ -200,10 +197,6 @@ def evaluate(
 
 
 # -------------------------------------------------------------------------- scorers
-
-
-def _n_labels(y: Any) -> int:
-    return int(as_matrix(y, "y").shape[1])
 
 
 @dataclass(frozen=True)
@@ -222,7 +215,7 @@ class Scorer:
         if self.metric.needs == "label":
             prediction = estimator.predict(X)
         else:
-            prediction = estimator_scores(estimator, X, _n_labels(y))
+            prediction = estimator_scores(estimator, X, as_matrix(y, "y").shape[1])
         return self.metric.sign * self.metric(y, prediction)
 
     def __repr__(self) -> str:
@@ -257,6 +250,6 @@ def score_all(estimator: Any, X: Any, y: Any) -> dict[str, float]:
     For ``cross_validate(scoring=score_all)`` or ``GridSearchCV(scoring=score_all,
     refit="average_precision")``. The keys are those of :data:`SCORERS`.
     """
-    scores = estimator_scores(estimator, X, _n_labels(y))
+    scores = estimator_scores(estimator, X, as_matrix(y, "y").shape[1])
     figures = evaluate(y, scores, estimator.predict(X))
     return {METRICS[n].scorer_name: METRICS[n].sign * value for n, value in figures.items()}

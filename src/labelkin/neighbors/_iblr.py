@@ -15,7 +15,7 @@ from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_cal
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_logistic
 from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.rows import astype, concatenate, match, to_numpy
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.explain import ExplainMixin
-from labelkin.explain._neighbors import explain_by_neighbors
+from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
 from labelkin.rows import DaskRows, Labels, Rows, as_rows, astype, namespace, to_numpy

@@ -8,15 +8,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import as_target, check_target_given, split_unknown
 from labelkin.base import Array, Matrix, check_same_namespace, label_set_matrix, validate_rows
 from labelkin.rows import DaskRows, is_dask, to_numpy, with_known_length
 
 
-class LinearProjection(
-    DocLinkMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class LinearProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of linear transformers learned from label sets, z = Wᵀx.
 
     A subclass sets ``components_``, Wᵀ of shape (d, n_features), in its ``fit``.

@@ -18,7 +18,6 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.labels import check_target_given
 from labelkin.base import Array, Matrix, validate_rows
 from labelkin.projection._pairwise import PairwiseConstraintProjection
@@ -79,7 +78,7 @@ def subset_size(size: int | float | None, n_features: int) -> int:
     return max(1, round(size * n_features))
 
 
-class SelectByConstraints(DocLinkMixin, SelectorMixin, BaseEstimator):
+class SelectByConstraints(SelectorMixin, BaseEstimator):
     """Keep the features that separate must-links from cannot-links.
 
     Pairs are drawn by their label sets as in `PairwiseConstraintProjection`, the projection is

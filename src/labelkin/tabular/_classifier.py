@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import (
     MANY_LABELS,
@@ -45,7 +44,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class TableClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
+class TableClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier of tables with columns of any kind.
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as

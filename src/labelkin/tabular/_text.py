@@ -13,7 +13,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.optional import import_optional
 
 Embed = Callable[[list[str]], Any]
@@ -66,7 +65,7 @@ def _texts(X: Any) -> list[str]:
     return [str(text) for text in np.asarray(X, dtype=object).ravel()]
 
 
-class TextEmbedding(DocLinkMixin, TransformerMixin, BaseEstimator):
+class TextEmbedding(TransformerMixin, BaseEstimator):
     """Embeddings of texts, in rows of length 1.
 
     Parameters
@@ -131,7 +130,7 @@ class TextEmbedding(DocLinkMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class TextFeatures(DocLinkMixin, TransformerMixin, BaseEstimator):
+class TextFeatures(TransformerMixin, BaseEstimator):
     """Words of texts, optionally n-grams, and embeddings, side by side in one sparse matrix.
 
     Words are weighted by TF-IDF. Embeddings know that words have a like meaning that never occur

@@ -161,7 +161,7 @@ class ChainClassifier(TransformationClassifier):
             self.estimators_ = self._fit_members(fit_partial_chain, n_chains, "chains")
             return
         links = self._fit_members(
-            lambda number: fit_link(*divmod(number, n_labels), y), len(seeds), "links"
+            lambda i: fit_link(i // n_labels, i % n_labels, y), len(seeds), "links"
         )
         self.estimators_ = [links[i : i + n_labels] for i in range(0, len(links), n_labels)]
 

@@ -15,7 +15,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from labelkin._utils.doc_link import DocLinkMixin
 from labelkin._utils.optional import import_optional
 from labelkin.base import check_weight, validate_rows
 from labelkin.tree._presorted import PresortedMatrix, used_columns
@@ -78,7 +77,7 @@ class C45Tree:
         return int(depth.max())
 
 
-class C45TreeClassifier(DocLinkMixin, ClassifierMixin, BaseEstimator):
+class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     """C4.5 decision tree, equal to WEKA's J48 on numeric and two-valued attributes.
 
     A node is split on the column of largest gain ratio among those whose information gain

@@ -39,27 +39,25 @@ def leader_phrase(ranks: pd.Series) -> str:
     return f"{_titles(best)} {'has' if len(best) == 1 else 'have'} the best average rank"
 
 
-def rank_sentence(
-    block: pd.DataFrame, what: str, units: str, *, greater_is_better: bool = True
-) -> str:
+def rank_sentence(scores: pd.DataFrame, what: str, units: str) -> str:
     """Return which method has the best average rank in `what`, and ahead of which significantly.
 
-    `block` has values or ranks, one row per unit and one column per method, without gaps.
+    `scores` has one row per unit and one column per method, without gaps; more is better.
     """
-    result = friedman(block, greater_is_better=greater_is_better)
+    result = friedman(scores)
     first, *others = map(str, result.ranks.sort_values(kind="stable").index)
     lead = (
         f"{leader_phrase(result.ranks)} in {what}, {result.ranks.min():.2f} among "
         f"{result.n_methods} methods on {result.n_datasets} {units}"
     )
     if len(others) == 1:
-        p = wilcoxon_holm(block)["p"].iloc[0]
+        p = wilcoxon_holm(scores)["p"].iloc[0]
         verdict = "a significant lead" if p < LEVEL else "no significant lead"
         return f"{lead}: {verdict} over {_titles(others)} (Wilcoxon's test, {p_phrase(p)})."
     test = f"(Friedman's test, {p_phrase(result.p)})"
     if not result.p < LEVEL:
         return f"{lead}, but the methods cannot be told apart {test}."
-    is_behind = nemenyi(block).loc[first] < LEVEL
+    is_behind = nemenyi(scores).loc[first] < LEVEL
     behind = [name for name in others if is_behind[name]]
     level = [name for name in others if not is_behind[name]]
     ahead = f"is significantly ahead of {_titles(behind)}"
@@ -86,22 +84,22 @@ def headline(comparison: Comparison) -> str:
         return "There is no result to compare yet."
     is_name = measure.title.startswith(("Hamming", "F1"))
     what = measure.title if is_name else measure.title.lower()
-    block = comparison.complete_means(measure)
-    n, k = block.shape
+    scores = comparison.scores(measure)
+    n, k = scores.shape
     if k < 2:
-        only = _titles(block.columns)
+        only = _titles(scores.columns)
         return f"{only} was run on {plural(n, 'dataset')}, with no other method to compare it with."
     if n < 2:
-        row = block.iloc[0].sort_values(ascending=not measure.greater_is_better, kind="stable")
+        row = scores.iloc[0].sort_values(ascending=False, kind="stable")
         first, second = (
-            f"{method_title(str(name))} ({value * measure.scale:.2f})"
+            f"{method_title(str(name))} ({value * measure.sign * measure.scale:.2f})"
             for name, value in row.iloc[:2].items()
         )
         return (
-            f"On {block.index[0]}, {first} is best in {what}, before {second}; "
+            f"On {scores.index[0]}, {first} is best in {what}, before {second}; "
             "one dataset does not show how they compare on others."
         )
-    return rank_sentence(block, what, "datasets", greater_is_better=measure.greater_is_better)
+    return rank_sentence(scores, what, "datasets")
 
 
 def agreement_findings(comparison: Comparison) -> list[str]:
@@ -135,11 +133,10 @@ def agreement_findings(comparison: Comparison) -> list[str]:
 def overall_findings(comparison: Comparison) -> list[str]:
     """Return which method leads over all pairs, and over which others significantly."""
     overall = Overall(comparison)
-    if overall.block.shape[1] < 3 or len(overall.dataset_ranks) < 2:
+    if overall.block.shape[1] < 3 or len(overall.dataset_scores) < 2:
         return []
     what = "the paper's five metrics"
-    ranks = overall.dataset_ranks
-    strict = rank_sentence(ranks, what, "datasets", greater_is_better=False)
+    strict = rank_sentence(overall.dataset_scores, what, "datasets")
     return [
         rank_sentence(overall.block, what, "dataset–metric pairs"),
         f"By the stricter test over datasets, each with its mean rank: {strict}",

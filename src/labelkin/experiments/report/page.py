@@ -17,12 +17,10 @@ import labelkin
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
 from labelkin.experiments.report import figures, findings, ranks, tables
-from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
+from labelkin.experiments.report.claims import Evidence, claims_table
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
     TESTS,
-    Comparison,
-    Sweep,
     by_index,
     in_order,
     method_title,
@@ -80,10 +78,10 @@ def _make_texts(
 ) -> dict[str, str]:
     """Draw the figures into a folder and return all other files by name."""
     frame = recorded.results
-    evidence = {"against": _evidence(frame, reference)}
+    evidence = {"against": Evidence.of(frame, reference)}
     indexed = by_index(frame)
     if (indexed["status"] == "ok").any():
-        evidence["index"] = _evidence(indexed, reference)
+        evidence["index"] = Evidence.of(indexed, reference)
     main = evidence["against"].main
     sentences = [*_sentences(evidence), findings.count_cells(frame)]
     if repeats := findings.count_repeats(frame):
@@ -124,14 +122,6 @@ def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[
         return []
     svg = figures.save(figure, folder, name)
     return [("figure", figures.inline_svg(svg, name, escape(label)))]
-
-
-def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
-    main = Comparison.of(frame, reference)
-    components = Comparison.of(frame, reference, components=True)
-    if not main:  # Group 4 alone was run
-        main, components = components, main
-    return Evidence(main, components, Sweep.all_of(frame))
 
 
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
@@ -182,7 +172,7 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
     ]
     bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
-    claims = [claims_table(find_claims(evidence))] if is_papers else []
+    claims = [claims_table(evidence)] if is_papers else []
     return [
         ("metrics", "Metrics", metrics),
         ("overall", "All metrics together", overall),

@@ -50,21 +50,18 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
 
     `name` and `words` end the file's name and the heading.
     """
-    rows, entries = {}, {}
-    for key, measure in MEASURES.items():
-        if (result := comparison.friedman(measure)) is None:
-            continue
-        rows[key] = measure.directed_title
-        for method, rank in result.ranks.items():
-            entries[key, str(method)] = Entry.of(rank, best=rank == result.ranks.min())
+    found = {key: comparison.friedman(measure) for key, measure in MEASURES.items()}
+    tests = {key: test for key, test in found.items() if test is not None}
+    entries = {}
+    for key, test in tests.items():
+        for method, rank in test.ranks.items():
+            entries[key, str(method)] = Entry.of(rank, best=rank == test.ranks.min())
         for column, (_, text) in _FRIEDMAN.items():
-            value = float(getattr(result, column))
+            value = float(getattr(test, column))
             if not np.isnan(value):  # without three methods there is no test
                 entries[key, column] = Entry(text(value), {"": value}, value)
-    if not rows:
-        return None
-    ranked = [method for method in comparison.methods if any(m == method for _, m in entries)]
-    return Table(
+    ranked = [m for m in comparison.methods if any(m in test.ranks for test in tests.values())]
+    table = Table(
         name=f"tests_friedman{name}",
         title=f"Average ranks and Friedman's test over datasets{words}",
         caption="On the datasets where all ranked methods were run, 1 the best; critical "
@@ -72,9 +69,10 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
         corner="Metric",
         columns={name: method_title(name) for name in ranked}
         | {key: title for key, (title, _) in _FRIEDMAN.items()},
-        rows=rows,
+        rows={key: MEASURES[key].directed_title for key in tests},
         entries=entries,
     )
+    return table if tests else None
 
 
 def wilcoxon_table(comparison: Comparison) -> Table | None:
@@ -82,15 +80,14 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
     reference = comparison.reference
     rows, entries = {}, {}
     for key, measure in MEASURES.items():
-        block = comparison.complete_means(measure)
-        if reference not in block or min(block.shape) < 2:
+        scores = comparison.scores(measure)
+        if reference not in scores or min(scores.shape) < 2:
             continue
         rows[key] = measure.directed_title
-        lead = block.rsub(block[reference], axis=0).median()
-        for _, row in wilcoxon_holm(block, control=reference).iterrows():
+        lead = scores.rsub(scores[reference], axis=0).median()
+        for _, row in wilcoxon_holm(scores, control=reference).iterrows():
             method, p = row["second"], row["p_holm"]
-            better = (lead[method] > 0) == measure.greater_is_better
-            mark = ("•" if better else "○") if p < LEVEL else ""
+            mark = ("•" if lead[method] > 0 else "○") if p < LEVEL else ""
             numbers = {"p": row["p"], "p holm": p}
             entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark)
     if not rows or reference is None:
@@ -117,10 +114,7 @@ class Overall:
     @cached_property
     def values(self) -> pd.DataFrame:
         """Means by (dataset, metric) and method, losses negated so that more is better."""
-        parts = {
-            name: self.comparison.means(measure) * (1 if measure.greater_is_better else -1)
-            for name, measure in _FIVE.items()
-        }
+        parts = {name: self.comparison.means(m) * m.sign for name, m in _FIVE.items()}
         pairs = pd.MultiIndex.from_product([self.comparison.datasets, _FIVE])
         return pd.concat(parts).swaplevel().reindex(pairs).dropna(how="all")
 
@@ -135,14 +129,9 @@ class Overall:
         return friedman(self.block)
 
     @cached_property
-    def dataset_ranks(self) -> pd.DataFrame:
-        """Mean rank of each method over the metrics of a dataset."""
-        return self.block.rank(axis=1, ascending=False).groupby(level=0, sort=False).mean()
-
-    @cached_property
-    def over_datasets(self) -> Friedman:
-        """Friedman's test over the datasets, on mean ranks."""
-        return friedman(self.dataset_ranks, greater_is_better=False)
+    def dataset_scores(self) -> pd.DataFrame:
+        """Mean rank of each method over the metrics of a dataset, negated: more is better."""
+        return -self.block.rank(axis=1, ascending=False).groupby(level=0, sort=False).mean()
 
     @property
     def order(self) -> list[str]:
@@ -173,7 +162,7 @@ class Overall:
                 if printed := published(str(dataset), REFERENCE, name):
                     total += 1
                     lead = round(value * measure.scale, 2) - printed.mean
-                    beaten += (lead > 1e-9) if measure.greater_is_better else (lead < -1e-9)
+                    beaten += lead * measure.sign > 1e-9
         return beaten, total
 
 
@@ -197,7 +186,7 @@ def overall_table(comparison: Comparison) -> Table | None:
     if comparison.is_holdout:  # no folds to test over, and other rows than the published figures
         columns, explained = {key: columns[key] for key in ("rank", "best")}, ""
     entries = {}
-    datasets = overall.dataset_ranks.index
+    datasets = overall.dataset_scores.index
     times = comparison.common[comparison.common["dataset"].isin(datasets)]
     seconds = times.groupby(["method", "dataset"])["fit_s"].mean().groupby("method").mean()
     for method in overall.order:

@@ -215,11 +215,17 @@ def wins_table(
         counts = {key: comparison.wins(method, m, test) for key, m in MEASURES.items()}
         printed = {key: _printed_wins(comparison, method, m) for key, m in MEASURES.items()}
         # The paper's total is over its five metrics; with F1 and recall it would not compare.
-        for found in (counts, printed):
-            found["total"] = _sum(found[key] for key in PRINTED_METRICS)
-        for key in counts:
+        for by_metric in (counts, printed):
+            five = [by_metric[key] for key in PRINTED_METRICS]
+            by_metric["total"] = tuple(map(sum, zip(*five, strict=True)))
+        for key, found in counts.items():
             beneath = "/".join(map(str, printed[key])) if any(printed[key]) else ""
-            entries[key, method] = _wins_entry(counts[key], beneath)
+            numbers: dict[str, Any] = {"published": beneath}
+            text, value = "–", None
+            if any(found):
+                numbers = dict(zip(("win", "tie", "loss"), found, strict=True)) | numbers
+                text, value = "/".join(map(str, found)), float(found[0] - found[2])
+            entries[key, method] = Entry(text, numbers, value, published=beneath)
     beneath = " Beneath: as published for these."
     return Table(
         name="table4" + "_index" * (rule == "index") + "_corrected" * (test == "corrected"),
@@ -237,7 +243,7 @@ def wins_table(
     )
 
 
-def _printed_wins(comparison: Comparison, method: str, measure: Metric) -> tuple[int, int, int]:
+def _printed_wins(comparison: Comparison, method: str, measure: Metric) -> tuple[int, ...]:
     """Count the published marks of the datasets that are counted here too.
 
     Over all twelve datasets these are the counts of the paper's own Table 4.
@@ -245,19 +251,6 @@ def _printed_wins(comparison: Comparison, method: str, measure: Metric) -> tuple
     datasets = comparison.against(method, measure) if comparison.reference == REFERENCE else {}
     found = [comparison.published(dataset, method, measure) for dataset in datasets]
     return count_marks(printed.mark for printed in found if printed)
-
-
-def _sum(counts: Any) -> tuple[int, int, int]:
-    win, tie, loss = (sum(column) for column in zip(*counts, strict=True))
-    return win, tie, loss
-
-
-def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
-    if not any(counts):
-        return Entry(numbers={"published": beneath}, published=beneath)
-    numbers = dict(zip(("win", "tie", "loss"), counts, strict=True)) | {"published": beneath}
-    text = "/".join(map(str, counts))
-    return Entry(text, numbers, float(counts[0] - counts[2]), published=beneath)
 
 
 # ------------------------------------------------------------------------ measured, published
