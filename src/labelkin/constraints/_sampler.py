@@ -58,7 +58,7 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
         )
     masks = [known for known in (known_left, known_right) if known is not None]
     both = np.logical_and.reduce(masks) if masks else None
-    similarity = _similarities(label_rows(left), label_rows(right), both)
+    similarity = _similarities(sparse.csr_array(left), sparse.csr_array(right), both)
     return to_device_of(similarity, Y_left)
 
 
@@ -100,9 +100,10 @@ class LabelSets:
     def __init__(self, Y: Any, known: Array | None = None) -> None:
         labels, found = split_unknown(compute([Y])[0] if is_dask(Y) else to_numpy(Y), "y")
         known = found if known is None else known
-        rows, q = label_rows(labels), labels.shape[1]
+        rows, q = sparse.csr_array(labels, dtype=np.int64), labels.shape[1]
         if known is not None:
-            rows = sparse.csr_array(sparse.hstack([rows, label_rows(known != 0)]))
+            both = sparse.hstack([rows, sparse.csr_array(known != 0)])
+            rows = sparse.csr_array(both, dtype=np.int64)
             rows.sort_indices()
         distinct, self.set_of_sample = distinct_rows(rows)
         self.distinct = distinct if known is None else sparse.csr_array(distinct[:, :q])
@@ -143,11 +144,6 @@ class LabelSets:
 def labels_of_sets(sets: Array, distinct: sparse.csr_array) -> Array:
     """Return the (n, q) label matrix of rows from the numbers of their label sets."""
     return distinct[sets].toarray().astype(np.uint8)
-
-
-def label_rows(labels: Any) -> sparse.csr_array:
-    """Return a matrix of 0 and 1 as CSR, every stored entry 1."""
-    return sparse.csr_array(labels, dtype=np.int64)
 
 
 def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:

@@ -11,6 +11,7 @@ from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import with_callbacks
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
+from labelkin.rows import is_device_array
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):
@@ -80,14 +81,14 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         -------
         self
         """
-        rows, labels = self._validate(X, y, sample_weight)
+        X, y, known = self._validate_known(X, y)
         at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
-        data, seeds, report = self._prepare(rows, labels, at_once)
+        data, seeds, report = self._prepare(X, y, known, sample_weight, at_once)
         numbers = count(1)
         members = map_threads(
             lambda seed: train_member(data, seed),
             seeds,
-            self.n_jobs if rows.place.on_host else 1,
+            1 if is_device_array(X) else self.n_jobs,
             lambda member: report(next(numbers), member),
         )
-        return self._finish(data, members, np.full(len(rows), 1 / len(rows)))
+        return self._finish(data, members, np.full(y.shape[0], 1 / y.shape[0]))

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import CallbackSupportMixin, FitProgress, warn_if_long
-from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier
+from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
 from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
@@ -27,8 +27,9 @@ from labelkin.metrics import average_precision
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
-from labelkin.projection._pairwise import training_rows, warn_if_missing
-from labelkin.rows import Labels, Rows, is_device_array, to_device_of
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._pairwise import TrainingRows, warn_if_missing
+from labelkin.rows import Labels, is_dask, is_device_array, to_device_of
 
 
 class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -92,17 +93,17 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         self.max_features = max_features
 
     def _prepare(
-        self, rows: Rows, labels: Labels, at_once: int = 1
+        self, X: Matrix, y: Matrix, known: Array | None, sample_weight: Any, at_once: int = 1
     ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
         """Check the parameters and prepare the data.
 
         Returned are the data, the members' seeds, and a function to be called with the number of
         each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
-        training = training_rows(rows)
-        base = self._check_parameters(training.rows)
-        sampler = ConstraintSampler(labels.Y, labels.known)
-        data = TrainingSet(self, base, training, labels, sampler)
+        base = self._check_parameters(X)
+        rows: Any = BlockRows(X) if is_dask(X) else TrainingRows(X)
+        labels = Labels(y, check_weight(sample_weight, y.shape[0]), known)
+        data = TrainingSet(self, base, rows, labels, ConstraintSampler(y, known))
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=self.n_estimators)
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
         started = time.perf_counter()

@@ -133,7 +133,7 @@ class Member:
 
 def train_member(data: TrainingSet, seed: int) -> Member:
     """Train a member that does not depend on others: all samples have the user's weights."""
-    member = Member(data, seed, np.ones(len(data.labels)))
+    member = Member(data, seed, np.ones(data.labels.shape[0]))
     member.train(member.project(*member.draw_pairs()))
     return member
 

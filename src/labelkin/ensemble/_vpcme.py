@@ -160,9 +160,10 @@ class VPCMEClassifier(ConstraintEnsemble):
         -------
         self
         """
-        data, seeds, report = self._prepare(*self._validate(X, y, sample_weight))
+        X, y, known = self._validate_known(X, y)
+        data, seeds, report = self._prepare(X, y, known, sample_weight)
         members: list[Member] = []
-        n_samples = len(data.labels)
+        n_samples = y.shape[0]
         weights = np.full(n_samples, 1 / n_samples)  # line 4, INITIALIZE
         for seed in seeds:  # line 5, FOR l = 1, ..., S
             member = Member(data, seed, weights)

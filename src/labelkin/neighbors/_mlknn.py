@@ -15,7 +15,7 @@ from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
-from labelkin.rows import DaskRows, Labels, Rows, as_rows, astype, namespace, to_numpy
+from labelkin.rows import Labels, as_dense, astype, is_dask, namespace, to_numpy
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -122,7 +122,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         -------
         self
         """
-        self._fit_valid(*self._validate(X, y))
+        self._fit_valid(*self._validate_known(X, y))
         return self
 
     def _keeps_sparse_labels(self) -> bool:
@@ -147,8 +147,8 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         ndarray of shape (n_samples, n_labels)
             P(label = 1).
         """
-        rows, labels = self._validate(X, y)
-        counts = self._fit_valid(rows, labels.dense())
+        rows, Y, known = self._validate_known(X, y)
+        counts = self._fit_valid(rows, as_dense(Y), known)
         if not strict:
             return self._counts.apply(_posterior_of, counts, self._posterior)
         histogram = self._counts.histogram(counts)
@@ -162,34 +162,24 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         """
         self._validate_params()
         self._set_shapes(X, labels.Y)
-        counts = self._fit_valid(as_rows(X), labels)
+        counts = self._fit_valid(X, labels.Y, labels.known)
         return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
 
-    def _fit_valid(self, rows: Rows, labels: Labels) -> Matrix:
+    def _fit_valid(self, X: Matrix, Y: Matrix, known: Array | None) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
-        if isinstance(rows, DaskRows):
-            self._counts = BlockCounts(rows, labels.Y, self.n_neighbors, self.n_jobs)
+        if is_dask(X):
+            self._counts = BlockCounts(X, Y, self.n_neighbors, self.n_jobs)
         else:
-            self._counts = NeighborCounts(
-                rows.gather(), labels.Y, self.n_neighbors, self.n_jobs, labels.known
-            )
+            self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, known)
         counts = self._counts()
-        self._estimate(self._counts.histogram(counts), rows.dtype)
-        return counts
-
-    def _estimate(self, histogram: Array, dtype: Any) -> None:
-        """Set priors, likelihoods and posteriors.
-
-        The histogram, (2, n_labels, k + 1), is the number of training samples without and with each
-        label, by the number of their neighbours that have it.
-        """
-        histogram = astype(histogram, "float64")
+        # Training samples without and with each label, by the number of their neighbours that have
+        # it: (2, n_labels, k + 1).
+        histogram = astype(self._counts.histogram(counts), "float64")
         totals = namespace(histogram).sum(histogram, axis=2, keepdims=True)
-        prior, likelihood, posterior = _bayes(
-            histogram, totals, self.smoothing, n_counts=histogram.shape[2]
-        )
-        self.prior_, self.likelihood_ = astype(prior[:, 0], dtype), astype(likelihood, dtype)
-        self._posterior = astype(posterior, dtype)
+        found = _bayes(histogram, totals, self.smoothing, histogram.shape[2])
+        prior, self.likelihood_, self._posterior = (astype(part, X.dtype) for part in found)
+        self.prior_ = prior[:, 0]
+        return counts
 
     def _proba(self, X: Matrix) -> Array:
         return look_up(self._posterior, self._counts(X))
