@@ -213,19 +213,14 @@ class WeightedGroups:
         if within.any() and not self.mass_within[left[within]].all():
             return no_pairs()
         u = rng.random_sample((2, len(left)))
-        pairs = np.empty((len(left), 2), dtype=np.intp)
-        for chosen in (within, ~within):
-            if not chosen.any():
-                continue
-            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
-            if chosen is within:
-                first = self._position(self._cumulated_within, a, u_first)
-                second = self._position_without(first, a, u_second)
-            else:
-                first = self._position(self._cumulated, a, u_first)
-                second = self._position(self._cumulated, b, u_second)
-            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
-        return pairs
+        first, second = (
+            self._position(self._cumulated, *part) for part in ((left, u[0]), (right, u[1]))
+        )
+        if within.any():
+            groups, (u_first, u_second) = left[within], u[:, within]
+            first[within] = self._position(self._cumulated_within, groups, u_first)
+            second[within] = self._position_without(first[within], groups, u_second)
+        return np.column_stack([self._order[first], self._order[second]])
 
     def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
         """Return one position of each group, drawn by the cumulated shares."""

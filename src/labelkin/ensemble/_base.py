@@ -4,7 +4,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -211,9 +210,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         members = getattr(self, "estimators_", [None])
         if not isinstance(getattr(members[0], "_counts", None), BlockCounts):
             return super()._predict_dask(X, method)
-        without_rows = copy(self)
-        del without_rows.estimators_, without_rows.projections_, without_rows.sample_weights_
-        return predict_blocks(without_rows, members, X, method)
+        return predict_blocks(self, members, X, method)
 
     def _combine(self, probabilities: list[Array], method: str) -> Array:
         """Turn the members' probabilities into the result of ``predict`` or ``predict_proba``."""

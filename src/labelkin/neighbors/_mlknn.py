@@ -1,6 +1,5 @@
 """ML-kNN: the posterior of each label given its count among the nearest neighbours."""
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -187,9 +186,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     def _predict_dask(self, X: Any, method: str) -> Any:
         if not isinstance(getattr(self, "_counts", None), BlockCounts):
             return super()._predict_dask(X, method)
-        without_rows = copy(self)
-        del without_rows._counts
-        return predict_blocks(without_rows, [self], X, method)
+        return predict_blocks(self, [self], X, method)
 
     def _combine(self, probabilities: list[Array], method: str) -> Array:
         """Turn the probabilities of `predict_blocks` into the result of a method."""
