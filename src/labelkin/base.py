@@ -238,6 +238,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def classes_(self, classes: Any) -> None:
         self.__dict__["classes_"] = classes
 
+    @property
+    def _n_labels(self) -> int:
+        return 1 if self._one_target else len(self.classes_)
+
     def _keeps_sparse_labels(self) -> bool:
         """Whether sparse labels are never made dense as a whole."""
         return False

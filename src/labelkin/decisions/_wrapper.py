@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
 
 from labelkin._utils.labels import fits_unknown
 from labelkin.base import Array, MultiLabelClassifier
@@ -57,6 +58,18 @@ class WrappingClassifier(MultiLabelClassifier):
                     "an estimator that does."
                 )
         return params
+
+    def _validate_target(self, X: Any, y: Any) -> Array:
+        """Return y as an (n, q) array, NaN where unknown; X is validated by the estimator."""
+        _, Y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
+        del self.n_features_in_  # of the placeholder
+        # Some estimators write −1 into a copy of integers.
+        return Y.astype(np.int64) if known is None else np.where(known, Y, np.nan)
+
+    def _as_fitted(self, estimator: Any, target: Array) -> Array:
+        """Return a target in the form that the estimator's ``fit`` takes."""
+        single = get_tags(estimator).target_tags.single_output
+        return target.ravel() if self._one_target or (single and target.shape[1] == 1) else target
 
     def _adopt_features(self) -> None:
         """Take over what the fitted estimator knows of X."""
