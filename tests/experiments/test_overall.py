@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from labelkin.experiments.report.comparison import Comparison
-from labelkin.experiments.report.findings import overall_findings
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS
-from labelkin.experiments.report.ranks import Overall, overall_table
+from labelkin.experiments.report.ranks import Overall, overall_findings, overall_table
 from labelkin.experiments.run.results import check_results
 from support.results import cells
 

@@ -256,7 +256,6 @@ def test_a_full_disk_names_the_store(tmp_path):
         Store(path, write=True) as store,
         full_disk(200_000),
         pytest.raises(OSError, match=r"r\.db") as caught,
-        store._transaction(),
     ):
-        store._db.execute("INSERT INTO runs VALUES (1, '', ?, '{}')", ("x" * 10**6,))
+        begin(store, command="x" * 10**6)
     assert caught.value.filename == str(path)

@@ -258,7 +258,7 @@ class DecisionClassifier(WrappingClassifier):
         q = len(self.thresholds_)
         return estimator_scores(self.estimator_, X, q).reshape(-1, q)
 
-    def _labels(self, X: Any) -> Array:
-        sets = self.decision_.apply(self._proba(X))
+    def _labels_of(self, proba: Array) -> Array:
+        sets = self.decision_.apply(proba)
         hierarchy = getattr(self.estimator_, "hierarchy_", None)
         return sets if hierarchy is None else hierarchy.close(sets)

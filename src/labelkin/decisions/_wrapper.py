@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from labelkin._utils.labels import fits_unknown
-from labelkin.base import Array, MultiLabelClassifier
+from labelkin.base import Array, MetaClassifier
 from labelkin.neighbors import MLkNNClassifier
 
 
@@ -22,11 +20,9 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class WrappingClassifier(MultiLabelClassifier):
+class WrappingClassifier(MetaClassifier):
     """A classifier that fits ``estimator`` to all rows, as ``estimator_``."""
 
-    _squares_values = False
-    estimator: Any
     estimator_: Any
 
     @property
@@ -36,28 +32,6 @@ class WrappingClassifier(MultiLabelClassifier):
     @property
     def _estimator(self) -> Any:
         return MLkNNClassifier() if self.estimator is None else self.estimator
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that the estimator's ``fit`` takes.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
-
-    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
-        if params and get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **params).estimator.fit
-        for name in params:
-            if not has_fit_parameter(self._estimator, name):
-                raise ValueError(
-                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
-                    "an estimator that does."
-                )
-        return params
 
     def _validate_target(self, X: Any, y: Any) -> Array:
         """Return y as an (n, q) array, NaN where unknown; X is validated by the estimator."""

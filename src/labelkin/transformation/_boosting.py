@@ -102,7 +102,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
-        base = self._base_classifier()
+        base = self._estimator
         if not has_fit_parameter(base, "sample_weight"):
             raise ValueError(
                 f"{type(base).__name__} takes no sample_weight, which boosting needs: choose "

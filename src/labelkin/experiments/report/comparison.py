@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -80,14 +81,14 @@ def keep_common_folds(frame: pd.DataFrame) -> pd.DataFrame:
     on a dataset does not count there.
     """
     ok = frame[frame["status"] == "ok"]
-    methods = ok.groupby("dataset")["method"].transform("nunique")
-    found = ok.groupby(["dataset", "repeat", "fold"])["method"].transform("nunique")
-    common = ok[found == methods]
-    n_folds = ok.groupby("dataset")["fold"].transform("nunique").reindex(common.index)
-    folds = common.groupby(["dataset", "repeat"])["fold"].transform("nunique")
-    complete = folds == n_folds
-    whole = complete.groupby(common["dataset"]).transform("any")
-    return common[complete | ~whole]
+    parts = [ok[:0]]
+    for _, rows in ok.groupby("dataset", sort=False):
+        n_methods = rows.groupby(["repeat", "fold"])["method"].transform("nunique")
+        common = rows[n_methods == rows["method"].nunique()]
+        n_folds = common.groupby("repeat")["fold"].transform("nunique")
+        complete = n_folds == rows["fold"].nunique()
+        parts.append(common[complete] if complete.any() else common)
+    return pd.concat(parts)
 
 
 def by_index(results: pd.DataFrame) -> pd.DataFrame:
@@ -308,16 +309,25 @@ class Comparison:
             self._contrasts[key] = found
         return self._contrasts[key]
 
-    def against(self, method: str, measure: Metric, test: Test = "paired") -> dict[str, Contrast]:
-        """Return how the reference compares with a method, by dataset; where there is a test."""
-        if self.reference is None or method == self.reference:
-            return {}
-        found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
-        return {d: c for d, c in found.items() if np.isfinite(getattr(c, test))}
+    def marks(self, measure: Metric, test: Test = "paired") -> pd.DataFrame:
+        """Return how the reference compares with each method on each dataset: • better, ○ worse.
 
-    def wins(self, method: str, measure: Metric, test: Test = "paired") -> tuple[int, ...]:
-        """Return wins, ties and losses of the reference over the datasets both were run on."""
-        return count_marks(c.mark(test) for c in self.against(method, measure, test).values())
+        Nothing where the test finds no difference, NaN where there is no test.
+        """
+        marks = pd.DataFrame(np.nan, self.datasets, self.methods, dtype=object)
+        for dataset, method in product(self.datasets, self.methods if self.reference else ()):
+            contrast = self.contrast(dataset, str(self.reference), method, measure)
+            if method != self.reference and np.isfinite(getattr(contrast, test)):
+                marks.loc[dataset, method] = contrast.mark(test)
+        return marks
+
+    def printed(self, measure: Metric, part: str) -> pd.DataFrame:
+        """Return published ``"mean"``, ``"std"`` or ``"mark"`` by dataset and method."""
+        found = {
+            m: [getattr(self.published(d, m, measure), part, np.nan) for d in self.datasets]
+            for m in self.methods
+        }
+        return pd.DataFrame(found, self.datasets)
 
     def describe_test(self, test: Test) -> str:
         """Return a test on one dataset in words."""
@@ -331,10 +341,9 @@ class Comparison:
         return f"paired t-test over {plural(n_runs, 'run')} at 1 %, as in the paper over 20"
 
 
-def count_marks(marks: Iterable[str]) -> tuple[int, ...]:
+def count_marks(marks: pd.Series) -> tuple[int, ...]:
     """Return how many marks are wins, ties and losses."""
-    found = list(marks)
-    return found.count("•"), found.count(""), found.count("○")
+    return tuple(int((marks == mark).sum()) for mark in ("•", "", "○"))
 
 
 @dataclass(frozen=True, eq=False)

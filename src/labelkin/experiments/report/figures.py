@@ -218,13 +218,9 @@ def _mean_and_spread(
     comparison: Comparison, dataset: str, methods: list[str], measure: Metric
 ) -> "tuple[np.ndarray, np.ndarray]":
     """Return means and standard deviations, over runs or over folds where there are few runs."""
-    means, spreads = [], []
-    for method in methods:
-        values = comparison.values(dataset, method, measure) * measure.scale
-        counted = units(values)[1]
-        means.append(values.mean())
-        spreads.append(counted.std(ddof=1) if len(counted) > 1 else 0.0)
-    return np.array(means), np.array(spreads)
+    values = [comparison.values(dataset, method, measure) * measure.scale for method in methods]
+    spreads = [units(found)[1].std(ddof=1) for found in values]
+    return np.array([found.mean() for found in values]), np.nan_to_num(spreads)
 
 
 def _draw_panels(measures: list[Metric], draw: Callable[["Axes", Metric], None]) -> "Figure":

@@ -92,7 +92,7 @@ class Store:
             with self._errors():
                 # Readers may write too, so that SQLite can undo what a killed run left half done.
                 address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
-                self._db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None)
+                self._db = sqlite3.connect(address, uri=True, timeout=30)
                 opened.callback(self._db.close)
                 self._db.row_factory = sqlite3.Row
                 self._check(write)
@@ -194,7 +194,7 @@ class Store:
         of `datasets` or `methods` must be the same as one stored under its name; that of a method
         whose cells have all failed is replaced, and its cells are removed.
         """
-        with self._transaction():
+        with self._errors(), self._db:  # one transaction
             self._check_protocol(protocol)
             for row in datasets:
                 self._add_or_compare("datasets", row, "fingerprint", "other data")
@@ -241,20 +241,9 @@ class Store:
         ``revision`` it gets that of the run. A stored row of the same cell is replaced.
         """
         default = {"traceback": None, "revision": self._revision}
-        with self._transaction():
+        with self._errors(), self._db:  # one transaction
             for row in rows:
                 self._insert("cells", {**default, **row, "run": self._run})
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._errors():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.rollback()
-                raise
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> int | None:
         """Insert a row, or replace that with the same key; return its number."""
