@@ -12,10 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.findings import leader_phrase, listing
 from labelkin.experiments.report.published import MEASURES
-from labelkin.experiments.report.ranks import Overall
-from labelkin.experiments.report.table import Entry, Table, signed
+from labelkin.experiments.report.ranks import Overall, leader_phrase
+from labelkin.experiments.report.table import Entry, Table, listing, signed
 from labelkin.experiments.run.peers import PEERS
 
 if TYPE_CHECKING:

@@ -30,14 +30,12 @@ from _common import PAPER, folds, machine
 from _tables import tables
 
 from labelkin import KinEnsembleClassifier
-from labelkin.calibration._curves import proba_losses
 from labelkin.kin import _learners
 from labelkin.kin._combination import fit_combination, fit_label_weights, fit_member_weights
 from labelkin.kin._plan import Limits
-from labelkin.kin._views import Topics, as_float_rows
+from labelkin.kin._views import Topics, as_floats
 from labelkin.linear import _learner
 from labelkin.metrics import METRICS
-from labelkin.rows import as_rows
 
 OTHERS = ["bibtex", "corel5k", "reutersk500", "stackex_cooking", "chd_49", "water_quality"]
 SOURCES = {
@@ -82,11 +80,11 @@ def debtags():
 class Recorded(KinEnsembleClassifier):
     """Keeps the members, their out-of-sample scores and their seconds."""
 
-    def _fit_members(self, members, rows, labels, fold_of, limits, rng):
+    def _fit_members(self, members, rows, labels, fold_of, limits, rng, progress):
         found = []
         for member in members:
             start = time.process_time()
-            found += super()._fit_members([member], rows, labels, fold_of, limits, rng)
+            found += super()._fit_members([member], rows, labels, fold_of, limits, rng, progress)
             member.seconds = time.process_time() - start
         scored = np.flatnonzero(fold_of >= 0)
         self.recorded = members, found, labels.take(scored), fold_of[scored], dict(self.views_)
@@ -105,7 +103,7 @@ def measure(job):
     model = Recorded(random_state=repeat, n_jobs=1).fit(X[train], Y[train])
     whole = time.process_time() - started
     members, scores, labels, fold_of, views = model.recorded
-    rows = as_float_rows(as_rows(X[test]), model._dense).gather()
+    rows = as_floats(X[test], model._dense)
     queries = [member.scores(views[member.view](rows)) for member in members]
     truth, limits = Y[test], Limits()
 
@@ -114,7 +112,8 @@ def measure(job):
         fitted = fit_combination([scores[i] for i in kept], labels, fold_of, log_odds, limits)[0]
         proba = fitted.proba([queries[i] for i in kept])
         metrics = [METRICS[one](truth, proba) for one in ("average_precision", "ranking_loss")]
-        return np.array([metrics[0], proba_losses(proba, truth).mean(), metrics[1]])
+        likelihood = np.maximum(np.where(truth > 0, proba, 1 - proba), 1e-12)
+        return np.array([metrics[0], -np.log(likelihood).sum(axis=1).mean(), metrics[1]])
 
     everything = range(len(members))
     sizes = [len(zlib.compress(pickle.dumps(member), 1)) for member in members]

@@ -19,10 +19,11 @@ import numpy as np
 import pandas as pd
 from _holdout import flattery_findings, flattery_table
 
-from labelkin.experiments.report import figures, findings
+from labelkin.experiments.report import figures
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report.ranks import overall_table
+from labelkin.experiments.report.ranks import overall_findings, overall_table
+from labelkin.experiments.report.table import listing
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results, read_results
@@ -74,7 +75,7 @@ def not_run(comparison):
     absent += [name for name in group.datasets if name not in comparison.datasets]
     means = comparison.means(MEASURES["average_precision"])
     absent += [f"{method_title(m)} on {d}" for m in means for d in means.index[means[m].isna()]]
-    return [f"Not run, or not on all folds: {findings.listing(absent)}."] if absent else []
+    return [f"Not run, or not on all folds: {listing(absent)}."] if absent else []
 
 
 def diagrams(comparison, folder):
@@ -104,10 +105,10 @@ def page(recorded, folder, folds=None):
     table = overall_table(comparison.ranked)
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
-    parts += findings.overall_findings(comparison.ranked)
+    parts += overall_findings(comparison.ranked)
     apart = [m for m in comparison.methods if m not in comparison.ranked.methods]
     if apart:
-        names = findings.listing([method_title(name) for name in apart])
+        names = listing([method_title(name) for name in apart])
         parts.append(f"{names} are second settings of a method: listed below, but not ranked.")
     if folds is not None:
         parts += flattery_findings(folds, comparison, ("kin", "krr"))

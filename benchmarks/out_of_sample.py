@@ -28,9 +28,7 @@ from sklearn.ensemble import (
 )
 
 from labelkin import BinaryRelevanceClassifier, KinEnsembleClassifier
-from labelkin.kin._views import as_float_rows
 from labelkin.metrics import average_precision, coverage, ranking_loss
-from labelkin.rows import as_rows
 
 N_TRAIN, N_TEST, N_LABELS, N_FEATURES, N_FACTORS = 400, 1500, 150, 30, 6
 
@@ -65,7 +63,7 @@ PEERS = {
 
 def member_proba(model, X):
     """Return the probabilities by each member of a Kin ensemble alone."""
-    scores = model._member_scores(as_float_rows(as_rows(X), model._dense).gather())
+    scores = model._member_scores(X)
     return expit(model.combination_.member_log_odds(scores))
 
 

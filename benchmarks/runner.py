@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 from _common import machine, seconds
 
-from labelkin.experiments.run.jobs import execute
-from labelkin.experiments.run.plan import Plan
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.jobs import execute, make_jobs
+from labelkin.experiments.run.plan import Plan, Protocol
 from labelkin.experiments.run.runner import run
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import Store
@@ -71,7 +70,7 @@ def main():
         used = time.process_time()
         taken, rows = seconds(lambda: run(plan, Path(folder) / "results.db"))
         used = time.process_time() - used
-        few = list(plan.jobs(set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
+        few = list(make_jobs(plan, set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
         computing, outcomes = seconds(lambda: [execute(job) for job in few])
         with Store(Path(folder) / "other.db", write=True) as store:
             store.begin(started="", command="", environment={}, protocol=plan.protocol)

@@ -60,8 +60,7 @@ GROUPS: dict[tuple[str, str], tuple[str, dict[str, str]]] = {
     ("experiments", "Experiments"): (
         "The paper's experiments, and their report.",
         {
-            "experiments.run.protocol": "Protocol",
-            "experiments.run.plan": "Plan",
+            "experiments.run.plan": "Protocol and plan",
             "experiments.run.runner": "Running",
             "experiments.run.store": "The store",
             "experiments.run.results": "Results",

@@ -26,10 +26,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.findings import count_repeats, listing
+from labelkin.experiments.report.page import count_repeats
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.ranks import Overall
-from labelkin.experiments.report.table import signed
+from labelkin.experiments.report.table import listing, signed
 from labelkin.experiments.run.peers import PEERS
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.metrics import METRICS

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, assert_all_finite, check_random_state, gen_batches
 from sklearn.utils._chunking import get_chunk_n_rows
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
+    has_fit_parameter,
     validate_data,
 )
 
@@ -238,6 +241,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def classes_(self, classes: Any) -> None:
         self.__dict__["classes_"] = classes
 
+    @property
+    def _n_labels(self) -> int:
+        return 1 if self._one_target else len(self.classes_)
+
     def _keeps_sparse_labels(self) -> bool:
         """Whether sparse labels are never made dense as a whole."""
         return False
@@ -443,3 +450,37 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         tags.array_api_support = self._fitted_array is not None
         return tags
+
+
+class MetaClassifier(MultiLabelClassifier):
+    """Base of the classifiers around `estimator`, to which the parameters of ``fit`` are passed."""
+
+    _squares_values = False
+    estimator: Any
+
+    @property
+    @abstractmethod
+    def _estimator(self) -> Any:
+        """`estimator`, or the one that None stands for."""
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that the estimator's ``fit`` takes.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
+
+    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
+        if params and get_config()["enable_metadata_routing"]:
+            return process_routing(self, "fit", **params).estimator.fit
+        for name in params:
+            if not has_fit_parameter(self._estimator, name):
+                raise ValueError(
+                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
+                    "an estimator that does."
+                )
+        return params

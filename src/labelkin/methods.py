@@ -6,8 +6,8 @@ importable that gives a scikit-learn classifier (a class, a function without req
 arguments, or an estimator). A classifier of one target is trained label by label.
 """
 
-import importlib
 import inspect
+import pkgutil
 import re
 import sys
 import warnings
@@ -207,13 +207,10 @@ class ImportedFactory:
         return model
 
     def _import(self) -> Any:
-        module, _, attribute = self.spec.partition(":")
         if self.folder and self.folder not in sys.path:
             sys.path.insert(0, self.folder)
         try:
-            found: Any = importlib.import_module(module)
-            for part in attribute.split("."):
-                found = getattr(found, part)
+            return pkgutil.resolve_name(self.spec)
         except ModuleNotFoundError as error:
             raise ImportError(
                 f"{self.spec}: there is no module {error.name!r} here; run the command in the "
@@ -221,7 +218,6 @@ class ImportedFactory:
             ) from error
         except AttributeError as error:
             raise ValueError(f"{self.spec}: {error}.") from error
-        return found
 
 
 def _one_target_reason(model: Any) -> str:

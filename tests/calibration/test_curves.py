@@ -148,10 +148,10 @@ def test_the_curve_that_predicts_better_is_chosen():
     rng = np.random.RandomState(0)
     P = rng.beta(0.05, 1.2, size=(1500, 4))
     S, Y = scores_and_labels(1500)
-    assert fit_better_curves(P, rng.rand(*P.shape) < P)[0].scale == "log_odds"
-    assert fit_better_curves(S, Y)[0].scale == "deviation"
+    assert fit_better_curves(P, Labels(rng.rand(*P.shape) < P))[0].scale == "log_odds"
+    assert fit_better_curves(S, Labels(Y))[0].scale == "deviation"
     for n in (1, 2, 7):
-        curves, proba = fit_better_curves(S[:n], Y[:n])
+        curves, proba = fit_better_curves(S[:n], Labels(Y[:n]))
         assert np.isfinite(curves(S)).all()
         assert np.isfinite(proba).all()
 
@@ -160,7 +160,7 @@ def test_held_out_probabilities_depend_on_no_label_of_their_part():
     """Noise with rare labels: curves that have seen a sample's labels rank them better."""
     rng = np.random.RandomState(0)
     S, Y = rng.standard_normal((300, 60)), (rng.rand(300, 60) < 0.05).astype(np.uint8)
-    curves, proba = fit_better_curves(S, Y)
+    curves, proba = fit_better_curves(S, Labels(Y))
     difference = [P[Y == 1].mean() - P[Y == 0].mean() for P in (curves(S), proba)]
     assert difference[0] > 0.004
     assert abs(difference[1]) < 0.002
@@ -223,13 +223,13 @@ def test_scores_that_are_shares_are_the_same_for_all_rows(rows, alone):
     fold_of = np.arange(60) if alone else fold_of
     without = np.array([Y[fold_of != fold].mean(axis=0) for fold in fold_of])
     assert np.corrcoef(without[:, 0], Y[:, 0])[0, 1] < -0.1
-    restored = restore_means(without, Y, fold_of)
+    restored = restore_means(without, Labels(Y), fold_of)
     np.testing.assert_allclose(restored, np.tile(Y.mean(axis=0), (60, 1)))
 
 
 def test_log_odds_move_with_the_counts(rows):
     Y, fold_of = rows
-    moved = restore_means(np.zeros((60, 3)), Y, fold_of, log_odds=True)
+    moved = restore_means(np.zeros((60, 3)), Labels(Y), fold_of, log_odds=True)
     rest = Y[fold_of != fold_of[0]]
     odds = logit((Y.sum(axis=0) + 1) / 62) - logit((rest.sum(axis=0) + 1) / (len(rest) + 2))
     np.testing.assert_allclose(moved[0], odds)
@@ -240,14 +240,14 @@ def test_weights_of_the_level_are_repeated_rows(rows):
     rng = np.random.RandomState(1)
     scores, weight = rng.standard_normal((60, 3)), rng.randint(1, 4, 60)
     again = np.repeat(np.arange(60), weight)
-    repeated = restore_means(scores[again], Y[again], fold_of[again])
+    repeated = restore_means(scores[again], Labels(Y[again]), fold_of[again])
     np.testing.assert_allclose(restore_means(scores, Labels(Y, weight), fold_of)[again], repeated)
 
 
 def test_a_single_fold_stays_as_it_is(rows):
     Y, _ = rows
     scores = np.ones((60, 3))
-    np.testing.assert_array_equal(restore_means(scores, Y, np.zeros(60, dtype=int)), scores)
+    np.testing.assert_array_equal(restore_means(scores, Labels(Y), np.zeros(60, dtype=int)), scores)
 
 
 @pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2, 200)], ids=["equal", "weighted"])

@@ -46,7 +46,7 @@ def test_given_files_and_separators(tags, capsys, tmp_path):
     assert "below another" not in run(capsys, *words, "none")[2]
     (tmp_path / "bad.csv").write_text("science,art\nart,science\n")
     for value, message in {
-        "bad.csv": "hierarchy has a cycle, science → art → science: take out one of these pairs.",
+        "bad.csv": "hierarchy has a cycle, art → science → art: take out one of these pairs.",
         "no.csv": "no.csv cannot be read as a hierarchy: No such file or directory.",
         "#": "--hierarchy '#' separates no label from its parent",
     }.items():

@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from labelkin.cli import evaluate, explain, export, fit, main, predict
-from labelkin.cli._methods import make_classifier, parse_settings
+from labelkin.cli._options import make_classifier, parse_settings
 from labelkin.datasets import write
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, model_info, save_model

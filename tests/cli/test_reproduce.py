@@ -131,7 +131,7 @@ def test_failures_are_shown_and_counted(capsys):
         (["tabel3"], "Did you mean table3"),
         (["table3", "--datasets", "yeats"], "Did you mean yeast"),
         (["table3", "--methods", "vpmce"], "Did you mean vpcme"),
-        (["table3", "--quick", "--methods", "mlknn@nearest=3"], "no parameter 'nearest'"),
+        (["table3", "--quick", "--methods", "mlknn@nearest=3"], "Invalid parameter 'nearest'"),
         (["table3", "--quick", "--method", "x"], "name=module:factory"),
         (["table3", "--quick", "--methods", "mlknn", "--labels", "a"], "none is given"),
         (["table3", "--quick", "--methods", "mlknn", "--data", "no.csv"], "no such file"),

@@ -25,7 +25,7 @@ from starlette.testclient import TestClient
 from labelkin import MLkNNClassifier
 from labelkin.cli import main
 from labelkin.cli._data import load_saved_model
-from labelkin.cli._methods import Decision
+from labelkin.cli._options import Decision
 from labelkin.cli.serve import make_service
 from labelkin.explain._explain import explain_parts, find_vectorizers
 from labelkin.persistence import save_model

@@ -100,10 +100,10 @@ def test_csv_drop(tmp_path):
 def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
-        read(tmp_path / "x.csv", labels="y")
-    with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
-        read(tmp_path / "x.parquet", labels="y")
+    for name in ("x.csv", "x.parquet"):
+        (tmp_path / name).write_text("a,y\n1,0\n")
+        with pytest.raises(ImportError, match=r"pip install 'labelkin\[data\]'"):
+            read(tmp_path / name, labels="y")
 
 
 def test_csv_in_another_encoding(tmp_path):

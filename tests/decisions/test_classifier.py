@@ -20,6 +20,7 @@ from sklearn.utils._testing import ignore_warnings
 from labelkin import BaggingVPCPClassifier, BinaryRelevanceClassifier, MLkNNClassifier
 from labelkin.decisions import DecisionClassifier, LabelDecision
 from labelkin.metrics import METRICS
+from labelkin.metrics._estimators import labels_and_scores
 from support.data import make_data
 
 
@@ -244,3 +245,12 @@ def test_unknown_labels(base):
     assert in_pipeline.scores_from_ == "cv"
     with pytest.raises(ValueError, match="DecisionClassifier cannot learn from unknown labels"):
         DecisionClassifier(OneVsRestClassifier(LogisticRegression())).fit(X, y)
+
+
+def test_labels_and_margins_of_one_pass():
+    """An evaluation asks for both, also of an estimator without probabilities."""
+    X, Y = make_data(60)
+    model = DecisionClassifier(OneVsRestClassifier(RidgeClassifier()), "f1", random_state=0)
+    labels, scores = labels_and_scores(model.fit(X, Y), X)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_array_equal(scores, model.decision_function(X))

@@ -20,7 +20,8 @@ from labelkin.experiments.report.figures import (
 )
 from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.report.ranks import Overall
-from labelkin.experiments.report.tables import published_parts
+from labelkin.experiments.report.statistics import friedman
+from labelkin.experiments.report.tables import compare_published
 from labelkin.experiments.run.results import check_results
 from support.results import cells, full_results, paper_results
 
@@ -61,12 +62,13 @@ def test_bars_are_drawn_from_left_to_right_in_every_process(results):
 def test_overall_ranks_over_pairs_and_over_datasets(results, tmp_path):
     found = Comparison.of(results)
     overall = Overall(found)
-    for by_dataset, test in ((False, overall.over_pairs), (True, overall.over_datasets)):
+    over_datasets = friedman(overall.dataset_scores)
+    for by_dataset, test in ((False, overall.over_pairs), (True, over_datasets)):
         words = drawn(draw_overall(found, by_dataset), tmp_path)
         assert any(f"over {test.n_datasets} " in word for word in words)
         assert any(f"critical difference {test.cd:.2f}" in word for word in words)
         assert f"VPCME {test.ranks['vpcme']:.2f}" in words
-    assert overall.over_pairs.cd < overall.over_datasets.cd
+    assert overall.over_pairs.cd < over_datasets.cd
 
 
 def test_critical_difference_needs_two_by_two():
@@ -119,8 +121,8 @@ def test_differences_are_measured_minus_published():
     exact = frame["dataset"].eq("yeast") & frame["method"].eq("vpcme")
     frame.loc[exact, "average_precision"] = 0.7541
     found = Comparison.of(check_results(frame))
-    assert published_parts(found, AP)[0].loc["yeast", "vpcme"] == pytest.approx(-5)
-    assert published_parts(found, MEASURES["f1"])[0].empty
+    assert compare_published(found, AP)[0].loc["yeast", "vpcme"] == pytest.approx(-5)
+    assert compare_published(found, MEASURES["f1"])[0].empty
 
 
 def test_names_of_users_do_no_harm(tmp_path):

@@ -8,8 +8,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from labelkin.experiments.report.comparison import Comparison
-from labelkin.experiments.report.findings import leader_phrase
-from labelkin.experiments.report.ranks import overall_table
+from labelkin.experiments.report.ranks import leader_phrase, overall_table
 from labelkin.experiments.run.results import check_results
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from labelkin import MLkNNClassifier, VPCMEClassifier
 from labelkin.experiments.run import jobs
 from labelkin.experiments.run.jobs import Job
-from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.plan import Cell
 from labelkin.experiments.run.sources import Dataset
 from labelkin.methods import METHODS, Method
 from labelkin.metrics import PAPER_METRICS, evaluate

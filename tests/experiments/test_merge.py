@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import merge
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 

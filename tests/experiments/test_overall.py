@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from labelkin.experiments.report.comparison import Comparison
-from labelkin.experiments.report.findings import overall_findings
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS
-from labelkin.experiments.report.ranks import Overall, overall_table
+from labelkin.experiments.report.ranks import Overall, overall_findings, overall_table
 from labelkin.experiments.run.results import check_results
 from support.results import cells
 
@@ -50,7 +49,7 @@ def test_ranks_follow_each_metrics_direction():
     assert found.over_pairs.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
     assert found.order == ["low", "mid", "high"]
     assert [found.best(name) for name in ("high", "mid", "low")] == [2, 0, 8]
-    assert found.dataset_ranks.loc["a"].to_dict() == found.over_pairs.ranks.to_dict()
+    assert (-found.dataset_scores.loc["a"]).to_dict() == found.over_pairs.ranks.to_dict()
 
 
 def test_only_the_papers_five_metrics_count():

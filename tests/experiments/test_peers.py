@@ -13,7 +13,7 @@ from labelkin.experiments.run.peers import (
     PEERS,
     TunedChainsClassifier,
 )
-from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.plan import Cell
 from labelkin.experiments.run.sources import Dataset
 from support.data import make_data
 

@@ -7,7 +7,7 @@ features, without threads that would wait for each other on a busy machine.
 import numpy as np
 import pytest
 
-from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.plan import Cell, Protocol
 from labelkin.experiments.run.sources import find_source
 from labelkin.methods import METHODS
 from labelkin.metrics import average_precision

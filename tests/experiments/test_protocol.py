@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from labelkin.experiments.run.protocol import Cell, Protocol, derive_seed
+from labelkin.experiments.run.plan import Cell, Plan, Protocol, derive_seed
+from labelkin.experiments.run.sources import Source
+from labelkin.methods import METHODS
 
 Y = (np.random.RandomState(0).random_sample((53, 4)) < 0.3).astype(int)
 
@@ -58,10 +60,14 @@ def test_stratified_folds_spread_the_labels():
     assert spread[True].max() <= 2 < spread[False].max()
 
 
+def plan(protocol, datasets="de", methods=("br", "krr")):
+    return Plan(tuple(map(Source, datasets)), methods, METHODS, protocol)
+
+
 def test_methods_of_a_fold_stand_together():
-    cells = list(Protocol(2, 3).cells(["d", "e"], ["x", "y"]))
+    cells = plan(Protocol(2, 3)).cells()
     assert len(cells) == len(set(cells)) == 24
-    assert cells[:3] == [Cell("d", "x", 0, 0), Cell("d", "y", 0, 0), Cell("d", "x", 0, 1)]
+    assert cells[:3] == [Cell("d", "br", 0, 0), Cell("d", "krr", 0, 0), Cell("d", "br", 0, 1)]
 
 
 def test_bad_settings():
@@ -74,8 +80,8 @@ def test_bad_settings():
 
 
 def test_later_repeats_alone():
-    all_cells = list(Protocol(4, 3).cells(["d"], ["x"]))
-    later = list(Protocol(4, 3, first_repeat=2).cells(["d"], ["x"]))
+    all_cells = plan(Protocol(4, 3)).cells()
+    later = plan(Protocol(4, 3, first_repeat=2)).cells()
     assert later == [cell for cell in all_cells if cell.repeat >= 2]
     with pytest.raises(ValueError, match="nothing to run"):
         Protocol(4, 3, first_repeat=4)

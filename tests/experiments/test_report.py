@@ -10,7 +10,7 @@ for package in ("matplotlib", "scikit_posthocs", "jinja2"):
 
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import MEASURES
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import Recorded, read_results
 from labelkin.experiments.run.store import Store
 from support.browser import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from labelkin.experiments.run import runner
-from labelkin.experiments.run.plan import Plan
-from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.jobs import make_jobs
+from labelkin.experiments.run.plan import Cell, Plan, Protocol
 from labelkin.experiments.run.runner import RunView
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
@@ -49,10 +49,10 @@ def test_same_results_in_processes(expected, tmp_path):
 
 
 class ShuffledPlan(Plan):
-    def jobs(self, missing, datasets):
-        jobs = list(super().jobs(missing, datasets))
-        random.Random(0).shuffle(jobs)
-        return jobs
+    def cells(self):
+        cells = super().cells()
+        random.Random(0).shuffle(cells)
+        return cells
 
 
 def test_same_results_in_any_order(expected, tmp_path):
@@ -78,7 +78,7 @@ def test_stratified_folds_give_other_results(expected, tmp_path):
 def test_sizes_share_a_job_and_others_do_not():
     names = ("vpcme@size=1", "vpcme@threshold=0.1@size=1", "vpcme@size=3", "vpcme", "mlknn")
     data = {"small": Made("small").load()}
-    jobs = plan(names).jobs({Cell("small", name, 0, 0) for name in names}, data)
+    jobs = make_jobs(plan(names), {Cell("small", name, 0, 0) for name in names}, data)
     assert [tuple(c.method for c in job.cells) for job in jobs] == [
         ("vpcme@size=1", "vpcme@size=3"),
         ("vpcme@threshold=0.1@size=1",),

@@ -4,7 +4,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from labelkin.experiments.report.findings import count_cells, count_repeats
+from labelkin.experiments.report.page import count_cells, count_repeats
 
 
 def made(*rows):

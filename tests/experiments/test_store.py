@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.plan import Cell, Protocol
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 from support.resources import full_disk
 
@@ -187,12 +187,6 @@ def test_folds_of_a_seed_do_not_mix_with_others(path, tmp_path):
         begin(store, Protocol(2, 5, seed=0))
 
 
-def test_a_store_without_a_run_is_not_left_behind(tmp_path):
-    with Store(tmp_path / "results.db", write=True):
-        pass
-    assert not (tmp_path / "results.db").exists()
-
-
 def test_other_folds_are_refused(path):
     with Store(path, write=True) as store:
         begin(store, Protocol(repeats=3))
@@ -245,26 +239,6 @@ def test_a_hard_link_and_removed_files_do_not_defeat_the_lock(path):
     Store(other, write=True).close()
 
 
-def test_a_store_that_was_removed_meanwhile_is_made_anew(path, monkeypatch):
-    """Between opening and locking, the process that made the file removes it as unused."""
-    import labelkin.experiments.run.store as module
-
-    lock = module._try_lock
-    removed = []
-
-    def remove_once(handle):
-        if not removed:
-            removed.append(path.unlink())
-        return lock(handle)
-
-    monkeypatch.setattr(module, "_try_lock", remove_once)
-    with Store(path, write=True) as store:
-        begin(store)
-    with Store(path) as store:
-        assert not store.cells()
-        assert len(store.runs()) == 1
-
-
 def test_a_damaged_structure_is_refused_by_name(tmp_path):
     path = tmp_path / "r.db"
     with Store(path, write=True) as store:
@@ -282,7 +256,6 @@ def test_a_full_disk_names_the_store(tmp_path):
         Store(path, write=True) as store,
         full_disk(200_000),
         pytest.raises(OSError, match=r"r\.db") as caught,
-        store._transaction(),
     ):
-        store._db.execute("INSERT INTO runs VALUES (1, '', ?, '{}')", ("x" * 10**6,))
+        begin(store, command="x" * 10**6)
     assert caught.value.filename == str(path)

@@ -8,11 +8,11 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("scikit_posthocs", reason="needs the extra report")
 
-from labelkin.experiments.report import findings
-from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep
+from labelkin.experiments.report.comparison import PAPER_DATASETS, Comparison, Sweep, count_marks
 from labelkin.experiments.report.published import COLUMNS, MEASURES, published
-from labelkin.experiments.report.ranks import wilcoxon_table
+from labelkin.experiments.report.ranks import headline, wilcoxon_table
 from labelkin.experiments.report.tables import (
+    agreement_findings,
     agreement_table,
     measure_table,
     sweep_table,
@@ -104,13 +104,13 @@ def test_marks_and_wins():
     same = frame[frame["method"] == "vpcme"].assign(method="same")
     found = Comparison.of(check_results(pd.concat([frame, same])))
     for measure in (AP, HL):  # whichever way the metric runs
-        marks = [found.against(m, measure)["a"].mark("paired") for m in ("worse", "better", "same")]
-        assert marks == ["•", "○", ""]
-        assert found.against("vpcme", measure) == {}
-        assert found.wins("worse", measure) == (1, 0, 0)
-        assert found.wins("same", measure) == (0, 1, 0)
-        assert found.wins("better", measure) == (0, 0, 1)
-        worse = found.against("worse", measure)["a"]
+        marks = found.marks(measure)
+        assert marks.loc["a", ["worse", "better", "same"]].tolist() == ["•", "○", ""]
+        assert marks["vpcme"].isna().all()
+        assert count_marks(marks["worse"]) == (1, 0, 0)
+        assert count_marks(marks["same"]) == (0, 1, 0)
+        assert count_marks(marks["better"]) == (0, 0, 1)
+        worse = found.contrast("a", "vpcme", "worse", measure)
         assert worse.corrected > worse.paired
 
 
@@ -148,7 +148,7 @@ def test_only_shared_folds_are_paired():
     frame = check_results(pd.concat([many, few]))
     far = frame["method"].eq("vpcme") & frame["repeat"].gt(0)
     frame.loc[far, "average_precision"] = 0.0  # must not be looked at
-    assert Comparison.of(frame).against("few", AP)["a"].mark("paired") == "•"
+    assert Comparison.of(frame).marks(AP).loc["a", "few"] == "•"
 
 
 def test_bad_results_get_one_sentence():
@@ -227,10 +227,11 @@ def test_wins_table(comparison):
     assert table.entries["total", "cchains"].published == "54/5/1"
     assert table.entries["hamming_loss", "clr"].published == "7/3/1"  # enron, a tie, failed here
     assert table.entries["f1", "mlknn"].published == ""
-    win, tie, loss = comparison.wins("mlknn", AP)
+    win, tie, loss = count_marks(comparison.marks(AP)["mlknn"])
     assert table.entries["average_precision", "mlknn"].text == f"{win}/{tie}/{loss}"
     assert win + tie + loss == 13
-    five = np.sum([comparison.wins("iblr", MEASURES[n]) for n in list(MEASURES)[:5]], axis=0)
+    marks = [comparison.marks(MEASURES[name])["iblr"] for name in list(MEASURES)[:5]]
+    five = count_marks(pd.concat(marks))
     assert table.entries["total", "iblr"].text == "/".join(map(str, five))
     row = rows_of(table.to_csv())[0]
     assert row["mlknn loss"] == "0"  # a zero is a number, not a gap
@@ -276,7 +277,7 @@ def test_sweep_of_a_users_own_parameter():
 
 
 def test_headline_over_datasets(comparison):
-    text = findings.headline(comparison)
+    text = headline(comparison)
     assert text.startswith("VPCME has the best average rank in average precision, 1.")
     assert "among 6 methods on 11 datasets" in text
     assert "Friedman" in text
@@ -293,19 +294,19 @@ def test_headline_over_datasets(comparison):
 )
 def test_headline_of_little(datasets, methods, words):
     frame = check_results(paper_results(datasets, methods))
-    assert words in findings.headline(Comparison.of(frame))
+    assert words in headline(Comparison.of(frame))
 
 
 def test_headline_where_nothing_can_be_told_apart():
     rng = np.random.default_rng(1)
     frame = [r for d in "abc" for m in ("x", "y", "z") for r in cells(d, m, rng, n_repeats=1)]
-    text = findings.headline(Comparison.of(check_results(pd.DataFrame(frame))))
+    text = headline(Comparison.of(check_results(pd.DataFrame(frame))))
     assert "cannot be told apart" in text
 
 
 def test_agreement_with_the_paper(comparison):
     """The cells are drawn around the printed figures, so nearly all agree."""
-    near, wins = findings.agreement_findings(comparison)
+    near, wins = agreement_findings(comparison)
     assert near.split()[2] == "355"
     assert "published wins of VPCME" in wins
     table = agreement_table(comparison)

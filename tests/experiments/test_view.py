@@ -2,12 +2,18 @@ import io
 
 import pytest
 
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.plan import Cell
 from labelkin.experiments.run.runner import RunView
 
 rich = pytest.importorskip("rich.console")
 
-CELLS = list(Protocol(2, 2).cells(["yeast", "scene"], ["mlknn", "vpcme"]))
+CELLS = [
+    Cell(dataset, method, repeat, fold)
+    for repeat in (0, 1)
+    for dataset in ("yeast", "scene")
+    for fold in (0, 1)
+    for method in ("mlknn", "vpcme")
+]
 
 
 def row(cell, error=None):
@@ -37,9 +43,10 @@ def test_a_live_line_on_a_terminal():
     console = rich.Console(file=io.StringIO(), force_terminal=True, width=60, highlight=False)
     view = RunView("[16] cells", console)
     view.begin(16, 0)
-    view.finish([row(CELLS[0]), row(CELLS[1], "ValueError: [oh] no")])
+    view.finish([row(CELLS[0])])
+    view.finish([row(CELLS[1], "ValueError: [oh] no")])
     view.close()
     shown = console.file.getvalue()
     assert "[16] cells" in shown
-    assert "0/16 cells" in shown
+    assert "2/16 cells" in shown
     assert "ValueError: [oh] no" in shown

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import read_table, write
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import Store
 from support.damaged import SMALL, cpu_limit, outcome

@@ -65,7 +65,7 @@ def test_names_with_a_separator():
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ([("a", "b"), ("b", "c"), ("c", "a")], "has a cycle, a → b → c → a: take out one"),
+        ([("a", "b"), ("b", "c"), ("c", "a")], "has a cycle, b → c → a → b: take out one"),
         ([("x", "a"), ("a", "a")], "has a cycle, a → a"),
         (["ab"], "pairs of parent and child.* got 'ab'"),
         ([("a", "b", "c")], "got .* as a pair"),

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.kernel._regression import KernelRidge, nearest_means
+from labelkin.rows import Labels, as_rows
 from support.data import make_data
 
 
@@ -12,7 +13,7 @@ from support.data import make_data
 def test_kernel_scores_are_those_of_refits(kernel):
     X, Y = make_data(40, 3, 2)
     learner = KernelRidge(kernel, refine_rows=0)
-    loo = learner.fit_scores(X, Y, 0)
+    loo = learner.fit_scores(as_rows(X), Labels(Y), 0)
     D = np.abs(X[:, None] - X) ** (1 if kernel == "manhattan" else 2)
     K = np.exp(-D.sum(axis=2) / (2 * learner.width_**2))
     np.testing.assert_allclose(learner.scores(X), K @ learner.coef_ + learner.intercept_)
@@ -51,8 +52,8 @@ def test_almost_all_rows_as_landmarks_are_almost_exact(kernel):
         KernelRidge(kernel, ridges=ridges, n_landmarks=m, landmark_means=True, refine_rows=0)
         for m in (None, 119)
     )
-    scores = exact.fit_scores(X, Y, 0)
-    np.testing.assert_allclose(near.fit_scores(X, Y, 0), scores, atol=0.1)
+    scores = exact.fit_scores(as_rows(X), Labels(Y), 0)
+    np.testing.assert_allclose(near.fit_scores(as_rows(X), Labels(Y), 0), scores, atol=0.1)
     assert len(near.coef_) == 119
     assert near.width_ == pytest.approx(exact.width_)
     np.testing.assert_allclose(near.scores(X + 0.1), exact.scores(X + 0.1), atol=0.1)
@@ -63,7 +64,7 @@ def test_means_have_no_labels_by_which_to_refine_the_width():
     widths = []
     for rows in (0, 100):
         learner = KernelRidge("rbf", n_landmarks=30, landmark_means=True, refine_rows=rows)
-        learner.fit_scores(X, Y, 0)
+        learner.fit_scores(as_rows(X), Labels(Y), 0)
         widths.append(learner.width_)
     assert widths[0] == widths[1]
 
@@ -74,7 +75,7 @@ def test_leave_fold_out_scores_are_those_of_refits(n_landmarks):
     Y[:, 3] = np.arange(50) % 2
     fold_of = np.random.RandomState(0).permutation(50) % 6
     learner = KernelRidge("rbf", shrinkage=0, n_landmarks=n_landmarks, refine_rows=0)
-    scores = learner.fit_scores(X, Y, 0, fold_of)
+    scores = learner.fit_scores(as_rows(X), Labels(Y), 0, fold_of)
     assert len(np.unique(learner.ridge_)) > 1
 
     def kernel(A, B):
@@ -97,7 +98,9 @@ def test_leave_fold_out_scores_are_those_of_refits(n_landmarks):
 
 def test_folds_of_one_row_are_leave_one_out():
     X, Y = make_data(30, 3, 2)
-    alone, folds = (KernelRidge().fit_scores(X, Y, 0, f) for f in (None, np.arange(30)))
+    alone, folds = (
+        KernelRidge().fit_scores(as_rows(X), Labels(Y), 0, f) for f in (None, np.arange(30))
+    )
     np.testing.assert_allclose(folds, alone, atol=1e-7)
 
 
@@ -109,7 +112,8 @@ def test_leave_fold_out_scores_do_not_depend_on_the_labels_of_the_fold():
     # With the same width and ridge.
     learners = [KernelRidge(width=1.0, ridges=np.array([0.01])) for _ in range(2)]
     before, after = (
-        m.fit_scores(X, y, 0, fold_of) for m, y in zip(learners, (Y, changed), strict=True)
+        m.fit_scores(as_rows(X), Labels(y), 0, fold_of)
+        for m, y in zip(learners, (Y, changed), strict=True)
     )
     np.testing.assert_allclose(before[fold_of == 2], after[fold_of == 2], atol=1e-7)
     assert np.abs(before - after)[fold_of != 2].min() > 0
@@ -123,7 +127,7 @@ def test_a_label_has_a_ridge_of_its_own_where_that_is_clearly_better():
     Y = np.hstack([signal, noise])
     own, clear = (KernelRidge(width=1.5, shrinkage=0, clear_ridges=c) for c in (False, True))
     for learner in (own, clear):
-        learner.fit_scores(X, Y, 0)
+        learner.fit_scores(as_rows(X), Labels(Y), 0)
     shared = np.median(clear.ridge_[1:])
     assert np.count_nonzero(own.ridge_[1:] != shared) > 3
     assert np.count_nonzero(clear.ridge_[1:] != shared) < 2

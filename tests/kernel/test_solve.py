@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import distances
-from labelkin.rows import Place, array_api_dispatch, as_rows
+from labelkin.rows import Labels, array_api_dispatch, as_rows, namespace_and_device
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
@@ -31,8 +31,8 @@ def test_a_device_gives_what_the_host_does(xp, data, folds, weighted):
     K = np.exp(-cdist(X, X) / 2)
     fold_of = None if folds is None else np.arange(len(Y)) % folds
     weight = np.random.default_rng(1).uniform(0.5, 2, len(Y)) if weighted else None
-    here = solve_ridge(K.copy(), Y, 0.2, fold_of, weight)
-    there = solve_ridge(xp.asarray(K), Y, 0.2, fold_of, weight)
+    here = solve_ridge(K.copy(), Labels(Y, weight), 0.2, fold_of)
+    there = solve_ridge(xp.asarray(K), Labels(Y, weight), 0.2, fold_of)
     for ours, theirs in zip(here, there, strict=True):
         np.testing.assert_allclose(np.asarray(theirs), ours, rtol=1e-9, atol=1e-11)
 
@@ -50,10 +50,10 @@ def test_a_regression_on_a_device_is_that_of_the_host(xp, data, kernel):
     X, Y = data
     fold_of = np.arange(len(Y)) % 5
     here, there = (DirectKernelRidge(kernel, scale="auto", refine_rows=40) for _ in range(2))
-    ours = here.fit_scores(X, Y, 0, fold_of)
-    place = Place.of(xp.asarray(X))
+    ours = here.fit_scores(as_rows(X), Labels(Y), 0, fold_of)
+    place = namespace_and_device(xp.asarray(X))
     for rows in (as_rows(xp.asarray(X)), as_rows(X, place)):
-        theirs = there.fit_scores(rows, Y, 0, fold_of)
+        theirs = there.fit_scores(as_rows(rows), Labels(Y), 0, fold_of)
         np.testing.assert_allclose(theirs, ours, atol=1e-6)
     assert there.width_ == pytest.approx(here.width_)
     assert isinstance(there.coef_, np.ndarray)

@@ -28,7 +28,7 @@ def alone(label, rows, weight=None, ridge=RIDGE):
     """Return scores of all rows by a fit to some rows alone."""
     some = None if weight is None else weight[rows]
     spectrum = RidgeSpectrum.of_kernel(K[np.ix_(rows, rows)], some)
-    _, coef, intercept = fit_ridge(spectrum, Y[rows][:, [label]], np.array([ridge]))
+    _, coef, intercept = fit_ridge(spectrum, Labels(Y[rows][:, [label]]), np.array([ridge]))
     return (K[:, rows] @ coef + intercept)[:, 0]
 
 

@@ -12,7 +12,7 @@ from labelkin import KernelRidgeLOOClassifier
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import KernelRidge
 from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors
-from labelkin.rows import Labels, MemoryRows
+from labelkin.rows import Labels, MemoryRows, as_rows
 from support.data import make_data
 
 KERNELS = ["rbf", "laplacian", "manhattan", "linear", "cosine"]
@@ -40,15 +40,15 @@ def test_weights_are_repetitions(data, kernel, scale, form, k):
     if k > 4:
         X = np.hstack([X] + [X**2 % 3] * 19)
     weighted, repeated = ridge(kernel, scale=scale), ridge(kernel, scale=scale)
-    scores = weighted.fit_scores(form(X), Labels(Y, weight))
+    scores = weighted.fit_scores(as_rows(form(X)), Labels(Y, weight))
     # Copies are left out together.
-    expected = repeated.fit_scores(form(X[again]), Y[again], fold_of=again)
+    expected = repeated.fit_scores(as_rows(form(X[again])), Labels(Y[again]), fold_of=again)
     np.testing.assert_allclose(weighted.ridge_, repeated.ridge_)
     np.testing.assert_allclose(scores[again], expected, atol=1e-6)
     queries = form(X[:9] + 0.1)
     np.testing.assert_allclose(weighted.scores(queries), repeated.scores(queries), atol=1e-7)
     plain = ridge(kernel, scale=scale)
-    plain.fit_scores(form(X), Y)
+    plain.fit_scores(as_rows(form(X)), Labels(Y))
     assert np.abs(plain.scores(queries) - weighted.scores(queries)).max() > 1e-3
 
 
@@ -56,8 +56,8 @@ def test_folds_are_left_out_with_their_weights(data):
     X, Y, weight, again = data
     fold_of = np.arange(50) % 5
     weighted, repeated = ridge("rbf"), ridge("rbf")
-    scores = weighted.fit_scores(X, Labels(Y, weight), fold_of=fold_of)
-    expected = repeated.fit_scores(X[again], Y[again], fold_of=fold_of[again])
+    scores = weighted.fit_scores(as_rows(X), Labels(Y, weight), fold_of=fold_of)
+    expected = repeated.fit_scores(as_rows(X[again]), Labels(Y[again]), fold_of=fold_of[again])
     np.testing.assert_allclose(scores[again], expected, atol=1e-7)
 
 
@@ -66,13 +66,13 @@ def test_one_factorisation_with_weights(data, folds):
     X, Y, weight, again = data
     fold_of = np.arange(50) if folds is None else np.arange(50) % folds
     K = rbf_kernel(X, gamma=0.1)
-    weighted = solve_ridge(K.copy(), Y, 0.3, None if folds is None else fold_of, weight)
-    repeated = solve_ridge(K[np.ix_(again, again)], Y[again], 0.3, fold_of[again])
+    weighted = solve_ridge(K.copy(), Labels(Y, weight), 0.3, None if folds is None else fold_of)
+    repeated = solve_ridge(K[np.ix_(again, again)], Labels(Y[again]), 0.3, fold_of[again])
     np.testing.assert_allclose(weighted[0][again], repeated[0], atol=1e-4)
     scores = K @ weighted[1] + weighted[2]
     np.testing.assert_allclose(scores, K[:, again] @ repeated[1] + repeated[2], atol=1e-8)
     learner = DirectKernelRidge("rbf", width=1.5)
-    assert learner.fit_scores(X, Labels(Y, weight), 0, fold_of).shape == Y.shape
+    assert learner.fit_scores(as_rows(X), Labels(Y, weight), 0, fold_of).shape == Y.shape
 
 
 def test_landmarks_with_weights(data):
@@ -90,16 +90,16 @@ def test_errors_and_ridges_count_weights(data):
     X, Y, weight, _ = data
     spectrum = RidgeSpectrum.of_kernel(rbf_kernel(X), weight)
     ridges = np.array([0.01, 1.0, 100.0]) * spectrum.scale
-    errors = loo_errors(spectrum, Y, ridges)
+    errors = loo_errors(spectrum, Labels(Y), ridges)
     learner = KernelRidge("precomputed", ridges=np.array([1.0]))
-    squares = (learner.fit_scores(rbf_kernel(X), Labels(Y, weight)) - Y) ** 2
+    squares = (learner.fit_scores(as_rows(rbf_kernel(X)), Labels(Y, weight)) - Y) ** 2
     np.testing.assert_allclose(errors[1], np.average(squares, axis=0, weights=weight))
     # Rows that hardly count do not choose the ridge: they have other labels.
     many, few = np.repeat([[1.0, 1e-6], [1e-6, 1.0]], 50, axis=1)
     noise = np.random.RandomState(0).randint(0, 2, Y.shape)
     both, labels = np.vstack([X, X + 0.01]), np.vstack([Y, noise])
     chosen = [
-        choose_ridges(RidgeSpectrum.of_kernel(rbf_kernel(both), w), labels)[0].mean()
+        choose_ridges(RidgeSpectrum.of_kernel(rbf_kernel(both), w), Labels(labels, w))[0].mean()
         for w in (many, few)
     ]
     assert chosen[0] < 0.1 * chosen[1]

@@ -7,7 +7,6 @@ from scipy.special import expit, log_expit, logit
 
 from labelkin.kin import Limits
 from labelkin.kin._combination import (
-    condense,
     fit_combination,
     fit_curves,
     fit_label_weights,
@@ -83,10 +82,6 @@ def test_curves_of_condensed_points_are_those_of_all_rows():
     scores = rng.standard_normal((20_000, 3)) - [0, 2, 4]
     Y = (rng.rand(*scores.shape) < expit(2 * scores - 1)).astype(float)
     few = Limits(stage_entries=1)
-    points, targets = condense(scores, Labels(Y), few)
-    assert points.shape == (1_200, 3)
-    np.testing.assert_allclose(targets.weight @ points, scores.sum(axis=0))
-    np.testing.assert_allclose(targets.positives, Y.sum(axis=0))
     all_rows, condensed = (fit_curves(scores, Labels(Y), "none", one) for one in (LIMITS, few))
     np.testing.assert_allclose(condensed.slope_, all_rows.slope_, rtol=0.01)
     np.testing.assert_allclose(condensed.intercept_, all_rows.intercept_, atol=0.02)
@@ -98,8 +93,6 @@ def test_condensed_points_count_known_labels():
     known = rng.rand(4000, 2) < [0.9, 0.4]
     Y = (scores + rng.standard_normal((4000, 2)) > 0).astype(float) * known
     few = Limits(stage_entries=100, edge_points=50)
-    _, targets = condense(scores, Labels(Y, None, known), few)
-    np.testing.assert_array_equal(targets.total, known.sum(axis=0))
     all_rows, condensed = (
         fit_curves(scores, Labels(Y, None, known), "none", one) for one in (LIMITS, few)
     )

@@ -5,10 +5,8 @@ from scipy import sparse
 
 from labelkin.kin._plan import Limits
 from labelkin.kin._views import (
-    Ranks,
-    Standard,
     Words,
-    as_float_rows,
+    as_floats,
     is_text,
     is_weighted,
     learn_views,
@@ -32,9 +30,8 @@ def test_texts_are_recognised_by_their_zeros():
 
 def test_word_weights():
     X = np.array([[4.0, 0, 0, 1], [1, 2, 0, 1], [0, 0, 0, 1]])
-    view = Words(as_rows(X), 0.5)
     idf = np.log(4 / (np.array([2, 1, 0, 3]) + 1))
-    raw = np.sqrt(X * idf)
+    view, raw = Words(np.sqrt(idf), 0.5), np.sqrt(X * idf)
     length = np.linalg.norm(raw, axis=1, keepdims=True)
     expected = raw / np.where(length > 0, length, 1)
     np.testing.assert_allclose(view(X), expected)
@@ -44,16 +41,17 @@ def test_word_weights():
 
 def test_ranks_and_standard():
     X = np.array([[1.0, 5], [3, 5], [3, 5], [9, 5]])
-    view = Ranks(as_rows(X), 10)
+    views = learn(X, sample_rows=10)
+    view = views["ranks"]
     np.testing.assert_allclose(view(X)[:, 0], [0.125, 0.5, 0.5, 0.875])
     np.testing.assert_allclose(view(np.array([[-1e9, 0], [1e9, 9]])), [[0, 0], [1, 1]])
-    np.testing.assert_allclose(view(X**3), Ranks(as_rows(X), 4)(X**3))
-    np.testing.assert_allclose(Standard(as_rows(X))(X)[:, 0], X[:, 0] / X[:, 0].std())
+    np.testing.assert_allclose(view(X**3), learn(X, sample_rows=4)["ranks"](X**3))
+    np.testing.assert_allclose(views["linear"](X)[:, 0], X[:, 0] / X[:, 0].std())
 
 
 def test_rows_are_brought_to_double_precision():
     S = sparse.random(10, 8, 0.3, format="csr", random_state=0, dtype=np.float32)
-    dense, kept = (as_float_rows(as_rows(S), dense).gather() for dense in (True, False))
+    dense, kept = (as_floats(S, dense) for dense in (True, False))
     assert dense.dtype == kept.dtype == np.float64
     assert sparse.issparse(kept)
     np.testing.assert_array_equal(dense, S.toarray())
@@ -63,7 +61,8 @@ def test_weights_of_words_are_told_from_counts():
     counts = np.random.RandomState(0).poisson(0.3, size=(30, 20)).astype(float)
     assert not is_weighted(as_rows(counts))
     assert not is_weighted(as_rows(sparse.csr_matrix(counts)))
-    weights = Words(as_rows(counts), 1.0)(counts)
+    rarity = np.log(31 / ((counts > 0).sum(axis=0) + 1))
+    weights = Words(rarity, 1.0)(counts)
     assert is_weighted(as_rows(weights))
     np.testing.assert_allclose(learn(counts)["linear"](counts), weights)
     np.testing.assert_array_equal(learn(weights)["linear"](weights), weights)

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelkin.rows import Labels, Place, array_api_dispatch, as_rows, to_numpy
+from labelkin.rows import (
+    Labels,
+    array_api_dispatch,
+    as_rows,
+    count_stored,
+    namespace_and_device,
+    to_numpy,
+)
 
 KINDS = ["numpy", "csr", "array_api", "dask"]
 X = np.where(np.arange(84).reshape(12, 7) % 3 == 0, np.arange(84).reshape(12, 7) / 7.0, 0.0)
@@ -71,7 +78,7 @@ def test_functions_of_a_block(rows):
     assert kept.total(abs) == pytest.approx(X.sum() + WEIGHT.sum())
     doubled = rows.apply(_double)
     np.testing.assert_allclose(dense(doubled.gather()), 2 * X)
-    assert rows.n_stored() == np.count_nonzero(X)
+    assert rows.total(count_stored)[0] == np.count_nonzero(X)
 
 
 def _double(block):
@@ -86,7 +93,7 @@ def test_values_of_other_rows_are_refused():
 def test_rows_to_be_computed_elsewhere():
     strict = pytest.importorskip("array_api_strict")
     with array_api_dispatch():
-        place = Place.of(strict.asarray(X))
+        place = namespace_and_device(strict.asarray(X))
         for matrix in (X, sparse.csr_array(X)):
             rows = as_rows(matrix, place)
             assert rows.gather() is matrix
@@ -97,10 +104,10 @@ def test_rows_to_be_computed_elsewhere():
 def test_labels_carry_their_weights(form):
     Y = (np.arange(36).reshape(12, 3) % 5 == 0).astype(np.uint8)
     labels = Labels(form(Y), WEIGHT)
-    np.testing.assert_allclose(labels.positives, WEIGHT @ Y)
-    np.testing.assert_allclose(labels.means, WEIGHT @ Y / WEIGHT.sum())
+    np.testing.assert_allclose(labels.counts.positives, WEIGHT @ Y)
+    np.testing.assert_allclose(labels.counts.means, WEIGHT @ Y / WEIGHT.sum())
     some = labels.take(np.array([3, 5]))
-    np.testing.assert_array_equal(some.columns(np.array([2, 0])), Y[[3, 5]][:, [2, 0]])
+    np.testing.assert_array_equal(some.select(np.array([2, 0])).Y, Y[[3, 5]][:, [2, 0]])
     np.testing.assert_array_equal(some.weights, [3, 5])
 
 
@@ -109,12 +116,12 @@ def test_unknown_labels_do_not_count():
     known = np.array([[1, 0], [1, 0], [1, 1], [0, 0]], dtype=bool)
     weight = np.array([1.0, 2.0, 3.0, 4.0])
     labels = Labels(Y, weight, known)
-    np.testing.assert_array_equal(labels.total, [6, 3])
-    np.testing.assert_array_equal(labels.positives, [3, 3])
-    np.testing.assert_array_equal(labels.means, [0.5, 1])
-    np.testing.assert_array_equal(labels.varies, [True, False])
+    np.testing.assert_array_equal(labels.counts.total, [6, 3])
+    np.testing.assert_array_equal(labels.counts.positives, [3, 3])
+    np.testing.assert_array_equal(labels.counts.means, [0.5, 1])
+    np.testing.assert_array_equal(labels.counts.varies, [True, False])
     np.testing.assert_array_equal(labels.cells, weight[:, None] * known)
     np.testing.assert_array_equal(labels.take([0, 2]).known, known[[0, 2]])
-    np.testing.assert_array_equal(labels.select([1]).total, [3])
-    np.testing.assert_array_equal(Labels(Y, None, ~known | known).total, [4, 4])
-    np.testing.assert_array_equal(Labels(0 * Y, None, known & ~known).means, [0, 0])
+    np.testing.assert_array_equal(labels.select([1]).counts.total, [3])
+    np.testing.assert_array_equal(Labels(Y, None, ~known | known).counts.total, [4, 4])
+    np.testing.assert_array_equal(Labels(0 * Y, None, known & ~known).counts.means, [0, 0])

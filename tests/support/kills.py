@@ -12,7 +12,7 @@ import numpy as np
 
 from labelkin import MLkNNClassifier
 from labelkin.datasets import write
-from labelkin.experiments.run.protocol import Protocol
+from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.store import METRIC_COLUMNS, Store
 from labelkin.persistence import save_model
 from support.data import make_data

@@ -1,6 +1,7 @@
 """From scores to probabilities: one logistic curve per label, slopes shrunk to a shared one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.utils import gen_batches
 
 from labelkin.base import Array, Matrix
-from labelkin.rows import Labels, as_labels, astype, namespace
+from labelkin.rows import Labels, astype, namespace
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
@@ -27,6 +28,7 @@ _ROUNDING = 1e-13
 _FARTHEST = 6.0
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
+_TINY = np.finfo(np.float64).tiny
 # Steps of conjugate gradients, and halvings of a step, of `fit_logistic`.
 _CG_STEPS, _HALVINGS = 50, 60
 
@@ -47,6 +49,7 @@ def to_log_odds_scale(scores: Any, share: Any) -> Any:
     return side * asinh((frequent + side * scores) / (2 * (frequent + side * share)))
 
 
+@dataclass(eq=False, repr=False)
 class SlopeCalibration:
     """Logistic curves: log odds of label l are a(l) · z(score) + b(l), with a(l) ≥ 0.
 
@@ -80,14 +83,12 @@ class SlopeCalibration:
         that scale.
     """
 
-    share_: Array
-    shared_slope_: float
-    slope_: Array
-    intercept_: Array
-
-    def __init__(self, precision: float = 1.0, scale: str = "deviation") -> None:
-        self.precision = precision
-        self.scale = scale
+    precision: float = 1.0
+    scale: str = "deviation"
+    share_: Array = field(init=False)
+    shared_slope_: float = field(init=False)
+    slope_: Array = field(init=False)
+    intercept_: Array = field(init=False)
 
     def fit(
         self,
@@ -101,28 +102,27 @@ class SlopeCalibration:
         some others, their shared slope is kept and the search begins at their slopes, which takes a
         third of the time.
         """
-        labels = as_labels(Y)
-        q = labels.shape[1]
-        prior = np.log((labels.positives + 1) / (labels.negatives + 1))
-        self.slope_, self.intercept_ = np.zeros(q), prior
-        self.shared_slope_ = 0.0
-        varies = np.flatnonzero(labels.varies)
-        self.share_ = np.full(q, 0.5)
+        labels = Y if isinstance(Y, Labels) else Labels(Y)
+        q, counts = labels.shape[1], labels.counts
+        self.intercept_ = np.log((counts.positives + 1) / (counts.negatives + 1))
+        self.slope_, self.shared_slope_, self.share_ = np.zeros(q), 0.0, np.full(q, 0.5)
+        varies = np.flatnonzero(counts.varies)
         if not len(varies):
             return self
         labels = labels.select(varies)
-        self.share_[varies] = share = labels.means
+        self.share_[varies] = share = labels.counts.means
         S, T = scores[:, varies], labels.Y.astype(np.float64)
         unit = np.sqrt(share * (1 - share)) if self.scale == "deviation" else np.ones(len(share))
         S = to_log_odds_scale(S, share) if self.scale == "log_odds" else S
         S = S / unit
         # Centred scores decouple slope and intercept, so that Newton's method converges fast.
-        centre = labels.weights @ labels.mask(S) / labels.total
+        centre = np.einsum("ij,ij->j", np.broadcast_to(labels.cells, S.shape), S)
+        centre /= labels.counts.total
         S = S - centre
         weighted = labels.weight is not None or labels.known is not None
         weight = np.broadcast_to(labels.cells, S.shape) if weighted else None
+        prior = np.log(share / (1 - share))
         if start is None:
-            prior = np.log(share / (1 - share))
             self.shared_slope_ = max(0.0, _shared_slope(S, T, weight, prior))
             slope, intercept = np.full(len(varies), self.shared_slope_), prior
         else:
@@ -132,7 +132,7 @@ class SlopeCalibration:
             S, T, weight, self.shared_slope_, self.precision, slope, intercept
         )
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
-        slope[none], intercept[none] = 0, np.log(share / (1 - share))[none]
+        slope[none], intercept[none] = 0, prior[none]
         self.slope_[varies] = slope / unit
         self.intercept_[varies] = intercept - slope * centre
         return self
@@ -148,15 +148,8 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
-def proba_losses(proba: Array, Y: Array | Labels) -> Array:
-    """Return the log loss of each row by probabilities, summed over known labels."""
-    labels = as_labels(Y)
-    likelihood = np.where(labels.Y > 0, proba, 1 - proba)
-    return -labels.mask(np.log(np.maximum(likelihood, _LEAST_LIKELIHOOD))).sum(axis=1)
-
-
 def fit_better_curves(
-    scores: Array, Y: Array | Labels, precision: float = 1.0
+    scores: Array, labels: Labels, precision: float = 1.0
 ) -> tuple[SlopeCalibration, Array]:
     """Fit curves of both scales of scores, see `SlopeCalibration`; return the better.
 
@@ -165,7 +158,7 @@ def fit_better_curves(
     probabilities of each sample, (n, q), by curves of the same scale, with the same shared slope,
     fitted without its fifth.
     """
-    labels, best_loss = as_labels(Y), np.inf
+    best_loss = np.inf
     # Parts depend neither on the order of the samples nor on that of the labels.
     part_of = np.empty(len(labels), dtype=int)
     order = np.lexsort((scores.sum(axis=1), labels.Y.sum(axis=1)))
@@ -177,15 +170,14 @@ def fit_better_curves(
             rest, out = part_of != part, part_of == part
             without = SlopeCalibration(precision, scale)
             proba[out] = without.fit(scores[rest], labels.take(rest), curves)(scores[out])
-        loss = float(labels.weights @ proba_losses(proba, labels))
+        likelihood = np.maximum(np.where(labels.Y > 0, proba, 1 - proba), _LEAST_LIKELIHOOD)
+        loss = -float((labels.cells * np.log(likelihood)).sum())
         if loss < best_loss:
             best_loss, best_curves, best_proba = loss, curves, proba
     return best_curves, best_proba
 
 
-def restore_means(
-    scores: Array, Y: Array | Labels, fold_of: Array, log_odds: bool = False
-) -> Array:
+def restore_means(scores: Array, labels: Labels, fold_of: Array, log_odds: bool = False) -> Array:
     """Return scores of rows left out in folds, at the level of a model of all rows.
 
     A model without a fold starts from the labels' shares in the other folds, which are too low
@@ -198,39 +190,31 @@ def restore_means(
     Scores, (n, q), are those of a regression on 0 and 1, or log odds.
     `fold_of` is the fold of each row, 0, 1, ...; for leave-one-out scores its number.
     """
-    labels = as_labels(Y)
-    without, rest = _counts_without(labels, fold_of)
-    if not rest[fold_of].any():  # a single fold: no model is without it
+    without, rest = counts_without_fold(labels, fold_of)
+    if not rest.any():  # a single fold: no model is without it
         return scores
-    whole = _level(labels.positives, labels.total, log_odds)
-    return scores + (whole - _level(without, rest, log_odds))[fold_of]
+    pairs = (labels.counts.positives, labels.counts.total), (without, rest)
+    if log_odds:
+        whole, level = (np.log((some + 1) / (total - some + 1)) for some, total in pairs)
+    else:
+        whole, level = (some / np.maximum(total, _TINY) for some, total in pairs)
+    return scores + (whole - level)
 
 
-def shares_without_fold(labels: Labels, fold_of: Array) -> Array:
-    """Return the share of each label in the rows of other folds, for each row."""
-    return _level(*_counts_without(labels, fold_of), False)[fold_of]
+def counts_without_fold(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
+    """Return the positives and the rows of folds other than that of each row, by weight, (n, q).
 
-
-def _counts_without(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
-    """Return, per fold, the positives, (n_folds, q), and the rows of other folds, by weight.
-
-    With unknown labels the rows are those where a label is known, (n_folds, q), else (n_folds, 1).
+    With unknown labels the rows are those where a label is known; else they are (n, 1).
     """
     cells, n_folds = labels.cells, int(fold_of.max()) + 1
-    counts, rows = (np.zeros((n_folds, cells.shape[1])) for _ in range(2))
-    np.add.at(counts, fold_of, cells > 0)
-    np.add.at(rows, fold_of, cells)
-    positives = np.zeros((n_folds, labels.shape[1]))
-    np.add.at(positives, fold_of, labels.weights[:, None] * labels.Y)
-    # Exactly 0 where there are none, without rounding
-    some = counts.sum(axis=0) > counts
-    return some * (positives.sum(axis=0) - positives), some * (rows.sum(axis=0) - rows)
-
-
-def _level(positives: Array, total: Any, log_odds: bool) -> Array:
-    if log_odds:
-        return np.log((positives + 1) / (total - positives + 1))
-    return positives / np.maximum(total, np.finfo(np.float64).tiny)
+    found = []
+    for values in (cells > 0, cells, labels.weights[:, None] * labels.Y):
+        sums = np.zeros((n_folds, values.shape[1]))
+        np.add.at(sums, fold_of, values)
+        found.append((sums.sum(axis=0) - sums)[fold_of])
+    n_others, total, positives = found
+    some = n_others > 0  # exactly 0 where there are none, without rounding
+    return some * positives, some * total
 
 
 def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
@@ -399,11 +383,7 @@ def fit_logistic(
         return w
     w = w if start is None else start.copy()
     odds = A @ w
-
-    def objective(odds: Array, w: Array) -> float:
-        return float(penalty @ w**2 / 2 + weight @ log_loss(odds, y))
-
-    value = objective(odds, w)
+    value = penalty @ w**2 / 2 + weight @ log_loss(odds, y)
     for _ in range(max_iter):
         p = expit(odds)
         gradient = A.T @ (weight * (p - y)) + penalty * w
@@ -413,13 +393,14 @@ def fit_logistic(
         step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
-            new = objective(odds - length * change, w - length * step)
+            shorter, losses = w - length * step, log_loss(odds - length * change, y)
+            new = penalty @ shorter**2 / 2 + weight @ losses
             if new <= value - 1e-4 * length * slope:
                 break
             length /= 2
         else:  # the objective is flat to rounding
             break
-        w, odds, value = w - length * step, odds - length * change, new
+        w, odds, value = shorter, odds - length * change, new
     return w
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -39,7 +39,6 @@ from labelkin.cli._output import Interrupted, escaped_output
 # The disk or the machine failed; any other trouble with a file is for the user to repair.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
-
 # The kind of a column, an option of its own on the command line.
 _KIND = re.compile(r"columns=\{'(.*?)': '(\w+)'\}")
 
@@ -65,45 +64,33 @@ labelkin COMMAND --help shows more examples.""",
 )
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
+@app.callback(invoke_without_command=True)
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+) -> None:
+    """Take the options before the command."""
+    if version:
         typer.echo(f"labelkin {labelkin.__version__}")
         raise typer.Exit
 
 
-@app.callback()
-def _root(
-    version: bool = typer.Option(
-        False,
-        "--version",
-        callback=_print_version,
-        is_eager=True,
-        help="Print the version and exit.",
-    ),
-) -> None:
-    """Take the options before the command."""
-
-
-def _add(panel: str, name: str, command: Callable[..., Any], examples: str | None = None) -> None:
-    """Add a command; the lines of its docstring are joined, as terminals differ in width."""
-    help = "\n\n".join(
-        part.replace("\n", " ") for part in (inspect.getdoc(command) or "").split("\n\n")
-    )
-    app.command(name, help=help, epilog=examples, rich_help_panel=panel)(command)
-
-
 _DATA, _PAPER = "Your data", "Examples, and the experiments of the VPCME paper"
-_add(_DATA, "evaluate", evaluate.command, evaluate.EXAMPLES)
-_add(_DATA, "fit", fit.command, fit.EXAMPLES)
-_add(_DATA, "predict", predict.command, predict.EXAMPLES)
-_add(_DATA, "explain", explain.command, explain.EXAMPLES)
-_add(_DATA, "serve", serve.command, serve.EXAMPLES)
-_add(_DATA, "export", export.command, export.EXAMPLES)
-_add(_PAPER, "demo", demo.command)
-app.add_typer(datasets.app, name="datasets", rich_help_panel=_PAPER)
-_add(_PAPER, "reproduce", reproduce.command)
-_add(_PAPER, "report", report.command)
-_add(_PAPER, "merge", merge.command)
+for _panel, _module in (
+    *((_DATA, one) for one in (evaluate, fit, predict, explain, serve, export)),
+    *((_PAPER, one) for one in (demo, datasets, reproduce, report, merge)),
+):
+    _name = _module.__name__.rpartition(".")[2]
+    if hasattr(_module, "app"):
+        app.add_typer(_module.app, name=_name, rich_help_panel=_panel)
+        continue
+    # The lines of a docstring are joined, as terminals differ in width.
+    _paragraphs = (inspect.getdoc(_module.command) or "").split("\n\n")
+    app.command(
+        _name,
+        help="\n\n".join(part.replace("\n", " ") for part in _paragraphs),
+        epilog=getattr(_module, "EXAMPLES", None),
+        rich_help_panel=_panel,
+    )(_module.command)
 
 
 def run(argv: list[str], interrupted: list[int]) -> int:

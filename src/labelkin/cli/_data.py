@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._methods import Decision
-from labelkin.cli._options import ReadingOptions, TableOptions, names_of
+from labelkin.cli._options import Decision, ReadingOptions, TableOptions, names_of
 from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from labelkin import TableClassifier
     from labelkin.datasets import RawTable
     from labelkin.datasets.formats._raw_table import Guess
@@ -159,9 +156,7 @@ class SavedModel:
             )
         return table
 
-    def predict(
-        self, X: Any, decision: Decision | None = None
-    ) -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    def predict(self, X: Any, decision: Decision | None = None) -> tuple[Any, Any, Any]:
         """Return predicted labels and scores, both of shape (n, q), and the q thresholds.
 
         Labels are those of the model, unless a decision is given.
@@ -179,10 +174,8 @@ class SavedModel:
         labels, thresholds = self.decide(decision, scores)
         return labels, scores, thresholds
 
-    def decide(self, decision: Decision, scores: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+    def decide(self, decision: Decision, scores: Any) -> tuple[Any, Any]:
         """Return label sets and thresholds by another decision than the model's own."""
-        if hasattr(scores, "indptr"):  # sparse: of thousands of labels
-            return decision.cut_sparse(scores, self.labels.names)
         return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
 
     @contextmanager

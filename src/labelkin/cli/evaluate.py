@@ -1,6 +1,5 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,19 +10,12 @@ import typer
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
+    SavedModel,
     check_data_file,
     check_model_file,
     load_saved_model,
     print_guesses,
     read_training_data,
-)
-from labelkin.cli._methods import (
-    DEFAULT,
-    FASTER,
-    Decision,
-    check_device,
-    find_candidates,
-    parse_decision,
 )
 from labelkin.cli._output import (
     Notes,
@@ -37,8 +29,8 @@ from labelkin.cli._output import (
 )
 
 if TYPE_CHECKING:
-    from labelkin.cli._methods import Candidate
     from labelkin.evaluation import Evaluation
+    from labelkin.methods import Method
     from labelkin.tabular import TrainingData
 
 EXAMPLES = """Examples:
@@ -149,8 +141,8 @@ def command(
         check_model_file(source)
     check_data_file(data or source)
     chosen = _parse_metrics(metrics)
-    decision = parse_decision(deciding)
-    check_device(choice.device)
+    decision = options.parse_decision(deciding)
+    options.check_device(choice.device)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
@@ -159,28 +151,30 @@ def command(
     if data is None and source.suffix.lower() == ".labelkin":
         raise ValueError(f"{source} is a model; add the data: labelkin evaluate {source} DATA.")
     notes, hidden = Notes(quiet), quiet or as_json
+    next_command = None
     if data is not None:
-        found, facts, page = _evaluate_model(
-            source,
-            data,
-            reading,
-            table.missing_labels,
-            choice.device,
-            decision,
-            chosen,
-            notes,
-        )
-        heading, next_command = f"{source.name} on {data}: {facts['rows']:,} rows", None
+        device = choice.device
+        saved = load_saved_model(source, device=device)
+        found, facts = _evaluate_model(saved, data, reading, table, decision, chosen, notes)
+        heading = f"{source.name} on {data}: {facts['rows']:,} rows"
+        card = [
+            ("model", source.name),
+            ("SHA-256 of the model", saved.info.sha256),
+            ("training rows", str(saved.info.details.get("rows", "unknown"))),
+            ("rows also in training", f"{found.n_seen:,}"),
+        ]
+        page = {"source": data, "schema": saved.classifier.schema_, "card": card}
     else:
-        candidates = find_candidates(choice, decision, several=True)
+        methods = options.find_methods(choice, decision, several=True)
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
         column = choice.time_column
-        found = compare_candidates(
+        found = compare_methods(
             training,
-            candidates,
+            methods,
             choice,
+            decision,
             folds=folds,
             repeats=repeats,
             groups=None if group is None else training.column(group, "--group"),
@@ -189,8 +183,9 @@ def command(
             keep_models=report is not None,
             hidden=hidden,
         )
-        settings = {name: str(value) for name, value in candidates[0].settings.items()}
-        facts = {**training.summary(), "settings": settings}
+        settings = options.parse_settings(choice.settings)
+        facts = training.summary()
+        facts["settings"] = {name: str(value) for name, value in settings.items()}
         heading, next_command = None, _fit_command(context, source, found.best)
         page = {"source": training.source, "schema": training.schema}
         page["decide_command"] = _fit_command(context, source, found.best, decided=False)
@@ -217,10 +212,11 @@ def command(
         echo("", *lines)
 
 
-def compare_candidates(
+def compare_methods(
     training: "TrainingData",
-    candidates: "Sequence[Candidate]",
+    methods: "dict[str, Method]",
     choice: options.MethodOptions,
+    decision: options.Decision | None,
     *,
     folds: int,
     hidden: bool,
@@ -229,17 +225,19 @@ def compare_candidates(
     """Cross-validate methods on a table, with a progress bar unless `hidden`."""
     from labelkin.evaluation import compare
 
-    n_folds = folds * settings.get("repeats", 1)
-    faster = "" if {one.method.name for one in candidates} == {FASTER} else f"--model {FASTER}"
-    total = len(candidates) * n_folds
+    total = len(methods) * folds * settings.get("repeats", 1)
+    faster = "" if set(methods) == {options.FASTER} else f"--model {options.FASTER}"
     with progress_bar("", total, hidden=hidden, faster=faster) as update:
         return compare(
-            {one.method.name: partial(one.make_model, training) for one in candidates},
+            {
+                n: partial(options.make_model, one, choice, decision, training)
+                for n, one in methods.items()
+            },
             training.X,
             training.y,
             folds=folds,
             label_names=training.labels.names,
-            titles={one.method.name: one.method.title for one in candidates},
+            titles={name: one.title for name, one in methods.items()},
             seconds=choice.seconds if choice.model == "auto" else None,
             random_state=choice.seed,
             progress=update,
@@ -248,20 +246,19 @@ def compare_candidates(
 
 
 def _evaluate_model(
-    path: Path,
+    saved: SavedModel,
     data: Path,
     reading: options.ReadingOptions,
-    missing_labels: str | None,
-    device: str | None,
-    decision: Decision | None,
+    options_of_table: options.TableOptions,
+    decision: options.Decision | None,
     metrics: list[str],
     notes: Notes,
-) -> "tuple[Evaluation, dict[str, Any], dict[str, Any]]":
-    """Evaluate a fitted model on a data file; return also facts, and what a page shows of it."""
+) -> "tuple[Evaluation, dict[str, Any]]":
+    """Evaluate a fitted model on a data file; return also facts about both."""
     from labelkin.evaluation import evaluate_model
 
-    saved = load_saved_model(path, device=device)
     table, X = saved.read(data, reading, notes)
+    missing_labels = options_of_table.missing_labels
     y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
     print_guesses(table.source, guesses, notes, options.TableOptions)
     notes.flush()
@@ -272,18 +269,11 @@ def _evaluate_model(
             y,
             metrics=metrics,
             label_names=saved.labels.names,
-            title=path.name,
+            title=saved.path.name,
             predictions=saved.predict(X, decision),
         )
-    card = [
-        ("model", path.name),
-        ("SHA-256 of the model", saved.info.sha256),
-        ("training rows", str(saved.info.details.get("rows", "unknown"))),
-        ("rows also in training", f"{found.n_seen:,}"),
-    ]
-    facts = {"model": str(path), "data": str(data), "rows": len(y), "training_rows": found.n_seen}
-    page = {"source": data, "schema": saved.classifier.schema_, "card": card}
-    return found, facts, page
+    facts = {"model": str(saved.path), "data": str(data), "rows": len(y)}
+    return found, facts | {"training_rows": found.n_seen}
 
 
 def _fit_command(
@@ -298,7 +288,7 @@ def _fit_command(
     names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
     names -= {"model", "time"}
     names -= set() if decided else options.names_of(options.DecisionOptions)
-    model = [] if best == DEFAULT else ["--model", best]
+    model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)

@@ -2,11 +2,10 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
-from labelkin.cli._methods import FASTER, Candidate, find_candidates, parse_decision
 from labelkin.cli._output import (
     Notes,
     check_output,
@@ -16,9 +15,6 @@ from labelkin.cli._output import (
     progress_bar,
     shell_line,
 )
-
-if TYPE_CHECKING:
-    from labelkin.tabular import TrainingData
 
 EXAMPLES = """Examples:
 
@@ -55,34 +51,42 @@ def command(
     # Refuse what cannot work, if possible before scikit-learn is imported.
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
-    decision = parse_decision(deciding)
-    candidates = find_candidates(choice, decision)
+    decision = options.parse_decision(deciding)
+    methods = options.find_methods(choice, decision)
+    from labelkin.cli.evaluate import compare_methods
     from labelkin.decisions import learn_thresholds
     from labelkin.persistence import save_model
 
     # Read the table and find what its columns are.
     notes = Notes(quiet or as_json)
     training = read_training_data(data, table, reading, notes)
-    chosen = candidates[0]
-    if len(candidates) > 1:
-        chosen = _choose(training, candidates, choice, notes)
+    hidden = quiet or as_json
+    if len(methods) > 1:
+        folds = min(5, training.y.shape[0])
+        found = compare_methods(training, methods, choice, decision, folds=folds, hidden=hidden)
+        if not hidden:
+            found.print(per_label=False)
+            echo(f"best:    {found.best}, {found.reason}")
+        notes.pending += found.remarks
+        notes.flush()
+        methods = {found.best: methods[found.best]}
+    ((name, method),) = methods.items()
 
     # Fit the preparation of the columns and the classifier.
-    model = chosen.make_model(training)
+    model = options.make_model(method, choice, decision, training)
     started = time.perf_counter()
-    faster = "" if chosen.method.name == FASTER else f"--model {FASTER}"
-    title, hidden = f"fitting {chosen.method.title}", quiet or as_json
-    with progress_bar(title, 1, hidden=hidden, faster=faster):
+    faster = "" if name == options.FASTER else f"--model {options.FASTER}"
+    with progress_bar(f"fitting {method.title}", 1, hidden=hidden, faster=faster):
         model.fit(training.X, training.y)
     model.set_params(device=None)  # the file is for any machine
     seconds = time.perf_counter() - started
 
     # Save the model with all that is needed to read new rows.
     facts: dict[str, Any] = {
-        "model": chosen.method.name,
+        "model": name,
         "settings": {
             name: value if isinstance(value, bool | int | float | str | None) else repr(value)
-            for name, value in chosen.settings.items()
+            for name, value in options.parse_settings(choice.settings).items()
         },
         "seed": choice.seed,
     }
@@ -100,25 +104,5 @@ def command(
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
         cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
-        echo(f"written: {out} ({chosen.method.title}, {cost})")
+        echo(f"written: {out} ({method.title}, {cost})")
         echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
-
-
-def _choose(
-    training: "TrainingData",
-    candidates: list[Candidate],
-    choice: options.MethodOptions,
-    notes: Notes,
-) -> Candidate:
-    """Compare the methods on folds, print their figures, and return the best one."""
-    from labelkin.cli.evaluate import compare_candidates
-
-    found = compare_candidates(
-        training, candidates, choice, folds=min(5, training.y.shape[0]), hidden=notes.quiet
-    )
-    if not notes.quiet:
-        found.print(per_label=False)
-        echo(f"best:    {found.best}, {found.reason}")
-    notes.pending += found.remarks
-    notes.flush()
-    return next(one for one in candidates if one.method.name == found.best)

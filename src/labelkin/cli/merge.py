@@ -33,7 +33,7 @@ def command(
     store; this puts them together. From a committed results.csv it makes a store that labelkin
     reproduce resumes. A cell that several hold is kept as the first of them has it.
     """
-    from labelkin.experiments.run.protocol import Protocol
+    from labelkin.experiments.run.plan import Protocol
     from labelkin.experiments.run.results import merge
 
     protocol = (

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
-from labelkin.cli._methods import check_device, parse_decision
 from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
 
 # Labels that are written for each row by a model of thousands of labels.
@@ -113,8 +112,8 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)
-    decision = parse_decision(deciding)
-    check_device(device)
+    decision = options.parse_decision(deciding)
+    options.check_device(device)
     from sklearn.utils import _safe_indexing, gen_batches
 
     from labelkin._utils.labels import MANY_LABELS

@@ -121,8 +121,7 @@ def command(
 
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
-    from labelkin.experiments.run.plan import Plan
-    from labelkin.experiments.run.protocol import Protocol
+    from labelkin.experiments.run.plan import Plan, Protocol
     from labelkin.experiments.run.runner import RunView, check_revision, read_stored, run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.methods import user_method
@@ -196,7 +195,7 @@ def _parse_shard(text: str | None) -> tuple[int, int]:
 
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
-    from labelkin.experiments.run.protocol import Cell
+    from labelkin.experiments.run.plan import Cell
     from labelkin.experiments.run.runner import print_means
 
     console = view.console

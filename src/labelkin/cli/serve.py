@@ -8,7 +8,6 @@ import typer
 
 from labelkin.cli import _options as options
 from labelkin.cli._data import SavedModel, check_model_file, load_saved_model
-from labelkin.cli._methods import Decision, parse_decision
 from labelkin.cli._output import echo
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def command(
     from labelkin._utils.optional import import_optional
 
     check_model_file(model)
-    decision = parse_decision(deciding)
+    decision = options.parse_decision(deciding)
     uvicorn = import_optional("uvicorn", "serve")
     from labelkin.serve import Limits, make_app
 
@@ -113,7 +112,7 @@ def command(
 
 
 def make_service(
-    saved: SavedModel, decision: Decision | None, training: "RawTable | None" = None
+    saved: SavedModel, decision: options.Decision | None, training: "RawTable | None" = None
 ) -> "Service":
     """Return what predicts the rows of requests; a decision that the file lacks is refused."""
     import numpy as np

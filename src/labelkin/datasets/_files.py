@@ -18,9 +18,10 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, split_names
-from labelkin.datasets.formats._csv import parse_csv, read_csv
-from labelkin.datasets.formats._json import parse_json, read_json
+from labelkin.datasets.formats._csv import read_csv
+from labelkin.datasets.formats._json import read_json
 from labelkin.datasets.formats._libsvm import read_libsvm
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
 from labelkin.datasets.formats._npz import read_arrays
@@ -31,7 +32,7 @@ from labelkin.datasets.formats._raw_table import (
     decode_nominal,
     table_of_bunch,
 )
-from labelkin.datasets.formats._spreadsheet import parse_spreadsheet, read_spreadsheet
+from labelkin.datasets.formats._spreadsheet import read_spreadsheet
 from labelkin.datasets.known._catalogue import dataset_names
 from labelkin.datasets.known._load import load_dataset
 
@@ -172,7 +173,6 @@ def _read(
     *,
     labels: Labels | None = None,
     n_features: int | None = None,
-    encoding: str | None = None,
     sheet: str | None = None,
     x: str | None = None,
     y: str | None = None,
@@ -182,28 +182,33 @@ def _read(
     if labels is not None and not isinstance(labels, int):
         labels = labels if isinstance(labels, str) else list(labels)
         options["expected"] = {*options.get("expected", ()), *split_names(labels)}
-    match format:
-        case "csv":
-            return read_csv(path, encoding=encoding, **options)
-        case "json":
-            return read_json(path, encoding=encoding, as_strings=options.get("as_strings", ()))
-        case "spreadsheet":
-            return read_spreadsheet(path, sheet, **_of_sheets(options))
-        case "parquet":
-            return read_parquet(path)
-        case "arff":
-            return read_arff(path, encoding)
-        case "libsvm":
-            return read_libsvm(path, labels, n_features)
-    if labels is not None:
+    if format == "npz" and labels is not None:
         text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
         raise ArgumentError(text, "labels", "y")
-    return read_arrays(path, x, y)
+    raw, budget = read_unpacked(path), Budget(path)
+    match format:
+        case "parquet":
+            return read_parquet(raw, budget)
+        case "arff":
+            return read_arff(raw, budget, options.get("encoding"))
+        case "libsvm":
+            return read_libsvm(raw, budget, labels, n_features)
+        case "npz":
+            return read_arrays(raw, budget, x, y)
+    return _read_cells(raw, budget, format, sheet, **options)
 
 
-def _of_sheets(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those options of a CSV file that a spreadsheet has, too."""
-    return {name: options[name] for name in ("header", "expected", "as_strings") if name in options}
+def _read_cells(
+    raw: bytes, budget: Budget, format: str, sheet: str | None = None, **options: Any
+) -> RawTable:
+    """Return a table of cells by its format, of whose options JSON and spreadsheets have some."""
+    if format == "csv":
+        return read_csv(raw, budget, **options)
+    own = ("encoding", "as_strings") if format == "json" else ("header", "expected", "as_strings")
+    options = {name: options[name] for name in own if name in options}
+    if format == "json":
+        return read_json(raw, budget, **options)
+    return read_spreadsheet(raw, budget, sheet, **options)
 
 
 def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
@@ -212,11 +217,10 @@ def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
     Its first bytes tell whether it is a spreadsheet, JSON or CSV. `options` are those of
     `read_table` for a CSV file.
     """
-    if raw.startswith((b"PK", b"\xd0\xcf")):
-        return parse_spreadsheet(raw, source, **_of_sheets(options))
-    if raw.lstrip()[:1] in (b"[", b"{"):
-        return parse_json(raw, source, as_strings=options.get("as_strings", ()))
-    return parse_csv(raw, source, **options)
+    is_json = raw.lstrip()[:1] in (b"[", b"{")
+    is_sheet = raw.startswith((b"PK", b"\xd0\xcf"))
+    format = "spreadsheet" if is_sheet else "json" if is_json else "csv"
+    return _read_cells(raw, Budget(source, len(raw)), format, **options)
 
 
 def read_table(

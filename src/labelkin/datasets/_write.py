@@ -58,7 +58,7 @@ def write(
         raise ArgumentError(
             f"{path}: this format is not written; end the name in {', '.join(_SUFFIXES)}."
         )
-    features, labels = _names_of(data, feature_names), _names_of(target, label_names)
+    given = (data, feature_names), (target, label_names)
     data = check_array(
         data, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name="data"
     )
@@ -71,8 +71,8 @@ def write(
         raise ValueError(
             f"data has {data.shape[0]} rows but target has {target.shape[0]}; they must agree"
         )
-    _check_names(features, data.shape[1], "feature", path)
-    _check_names(labels, target.shape[1], "label", path)
+    features = _names_of(*given[0], data.shape[1], "feature", path)
+    labels = _names_of(*given[1], target.shape[1], "label", path)
     n_values = np.zeros(data.shape[1], dtype=np.int32)
     if feature_n_values is not None:
         n_values = np.asarray(feature_n_values, dtype=np.int32)
@@ -91,15 +91,16 @@ def write(
         _write_csv(path, data, target, features + labels, "," if suffix == ".csv" else "\t")
 
 
-def _names_of(table: Any, names: Iterable[str] | None) -> list[str] | None:
+def _names_of(
+    table: Any, names: Iterable[str] | None, count: int, what: str, path: str | Path
+) -> list[str] | None:
+    """Return the names that are given, or those of a DataFrame's columns; None: there are none."""
     names = getattr(table, "columns", None) if names is None else names
-    return None if names is None else [str(name) for name in names]
-
-
-def _check_names(names: list[str] | None, count: int, what: str, path: str | Path) -> None:
-    if names is not None and len(names) != count:
-        raise ValueError(f"{what}_names has {len(names)} names for {count} columns")
-    check_unique(names or [], what, path)
+    found = None if names is None else [str(name) for name in names]
+    if found is not None and len(found) != count:
+        raise ValueError(f"{what}_names has {len(found)} names for {count} columns")
+    check_unique(found or [], what, path)
+    return found
 
 
 def _check_codes(data: Any, n_values: np.ndarray) -> None:
@@ -145,21 +146,19 @@ def _write_arff(
         head = ["@relation labelkin", "", *(f"@attribute {_quote(n)} {t}" for n, t in pairs)]
         file.write("\n".join([*head, "", "@data", ""]).encode())
         if sparse.issparse(data):
-            for row in _sparse_rows(sparse.hstack([data, target], format="csr")):
-                pairs_text = ",".join(f"{j} {_number_text(value, '?')}" for j, value in row)
-                file.write(f"{{{pairs_text}}}\n".encode())
+            rows = sparse.hstack([data, target], format="csr")
+            rows.sort_indices()
+            for start, end in pairwise(rows.indptr.tolist()):
+                columns, values = rows.indices[start:end].tolist(), rows.data[start:end].tolist()
+                texts = [
+                    f"{j} {_number_text(v, '?')}" for j, v in zip(columns, values, strict=True)
+                ]
+                file.write(f"{{{','.join(texts)}}}\n".encode())
         else:
             for values in _dense_rows(data, target):
                 file.write(",".join(_number_text(v, "?") for v in values).encode() + b"\n")
         # Inside, so that the ARFF file appears only after its XML.
         _write_labels_xml(strip_compression(path).with_suffix(".xml"), labels)
-
-
-def _sparse_rows(matrix: sparse.csr_matrix) -> Iterator[list[tuple[int, float]]]:
-    matrix.sort_indices()
-    for start, end in pairwise(matrix.indptr.tolist()):
-        columns, values = matrix.indices[start:end], matrix.data[start:end]
-        yield list(zip(columns.tolist(), values.tolist(), strict=True))
 
 
 def _quote(name: str) -> str:
@@ -176,12 +175,11 @@ def _write_labels_xml(path: Path, names: list[str]) -> None:
     """Write a Mulan XML list of labels; names with control characters are refused."""
     from xml.sax.saxutils import quoteattr  # imports urllib.request
 
-    for name in names:
-        if _NOT_IN_XML.search(name):
-            raise ValueError(
-                f"label name {shorten(name)} holds a control character, which XML cannot hold; "
-                "rename the label"
-            )
+    if wrong := [name for name in names if _NOT_IN_XML.search(name)]:
+        raise ValueError(
+            f"label name {shorten(wrong[0])} holds a control character, which XML cannot hold; "
+            "rename the label"
+        )
     lines = ['<?xml version="1.0" encoding="utf-8"?>']
     lines += ['<labels xmlns="http://mulan.sourceforge.net/labels">']
     lines += [f"<label name={quoteattr(name)}></label>" for name in names]

@@ -9,12 +9,9 @@ from joblib import Parallel, delayed
 from sklearn.base import _fit_context, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags, indexable
+from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_method_params,
-    _num_samples,
-)
+from sklearn.utils.validation import _check_method_params
 
 from labelkin._utils.labels import label_names
 from labelkin._utils.names import did_you_mean
@@ -160,17 +157,11 @@ class DecisionClassifier(WrappingClassifier):
         """
         check_decision(self.decision)
         params = self._route(params)
-        # The samples are validated by the estimator.
-        _, y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
-        del self.n_features_in_  # of the placeholder
+        y = self._validate_target(X, y)
         by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
-        target = y.astype(np.int64)  # some estimators write −1 into a copy
-        if known is not None:
-            target = y = np.where(known, y, np.nan)
-        if self._one_target or (y.shape[1] == 1 and get_tags(base).target_tags.single_output):
-            target = target.ravel()
+        target = self._as_fitted(base, y)
         self.estimator_ = clone(base)
         scores = self._fit_estimator(X, target, y.shape, params)
         if scores is None and needs_scores(self.decision) and len(y) > 1:
@@ -215,17 +206,13 @@ class DecisionClassifier(WrappingClassifier):
         self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
     ) -> Array | None:
         """Fit on all rows; return the out-of-sample scores that come with it, if any."""
-        estimator, scores = self.estimator_, None
-        self.scores_from_ = None
-        needed = needs_scores(self.decision)
+        estimator, (n, q), needed = self.estimator_, shape, needs_scores(self.decision)
+        known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
+        self.scores_from_, scores = None, None
         if isinstance(estimator, FrozenEstimator):
             # What it knows of its own training rows says nothing about these.
-            self.scores_from_ = "frozen"
-            estimator.fit(X, target)
-            scores = estimator_scores(estimator, X, shape[1])
-            return self._checked_scores(estimator, scores, shape)
-        known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
-        if needed and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
+            self.scores_from_, scores = "frozen", estimator_scores(estimator, X, q)
+        elif needed and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
             self.scores_from_ = "fit_loo_proba"
             # Strict: the scores of a row do not depend on its labels in any way.
             strict = {"strict": True} if "strict" in known else {}
@@ -234,19 +221,15 @@ class DecisionClassifier(WrappingClassifier):
             estimator.fit(X, target, **_check_method_params(X, params))
             if needed:
                 self.scores_from_, scores = out_of_sample_scores(estimator)
-        return self._checked_scores(estimator, scores, shape)
-
-    def _checked_scores(self, estimator: Any, scores: Any, shape: tuple[int, ...]) -> Array | None:
-        """Return scores, one row per training row; take over what the estimator knows of X."""
         self._adopt_features()
         if scores is None:
             return None
-        if len(scores) < shape[0]:  # Kin scores some of very many rows
-            some = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
-            scores = np.full((shape[0], some.shape[1]), np.nan)
+        scores = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+        if len(scores) < n:  # Kin scores some of very many rows
+            some, scores = scores, np.full((n, scores.shape[1]), np.nan)
             scores[estimator.oob_indices_] = some
         # One column per class after a one-dimensional target; the last is the label.
-        return np.asarray(scores, dtype=np.float64).reshape(shape[0], -1)[:, -shape[1] :]
+        return scores[:, -q:]
 
     def _out_of_fold(
         self, base: Any, X: Any, target: Array, Y: Array, rng: Any, params: dict[str, Any]
@@ -275,7 +258,7 @@ class DecisionClassifier(WrappingClassifier):
         q = len(self.thresholds_)
         return estimator_scores(self.estimator_, X, q).reshape(-1, q)
 
-    def _labels(self, X: Any) -> Array:
-        sets = self.decision_.apply(self._proba(X))
+    def _labels_of(self, proba: Array) -> Array:
+        sets = self.decision_.apply(proba)
         hierarchy = getattr(self.estimator_, "hierarchy_", None)
         return sets if hierarchy is None else hierarchy.close(sets)

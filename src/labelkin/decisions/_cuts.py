@@ -20,26 +20,19 @@ _MOST_LABELS = 64  # of a set of largest expected F1
 # Value of one row from the numbers of predicted, shared and true labels, and of all labels.
 RowValue = Callable[[Any, Any, Any, int], Array]
 
-
-def f1(predicted: Any, shared: Any, true: Any, q: int) -> Array:
-    """F1 of a row; two empty sets agree."""
-    return np.where(predicted + true == 0, 1.0, 2 * shared / np.maximum(predicted + true, 1))
-
-
-def jaccard(predicted: Any, shared: Any, true: Any, q: int) -> Array:
-    """Shared labels over the union; two empty sets agree."""
-    union = predicted + true - shared
-    return np.where(union == 0, 1.0, shared / np.maximum(union, 1))
-
-
-def subset(predicted: Any, shared: Any, true: Any, q: int) -> Array:
-    """1 where the two sets are equal."""
-    return ((shared == predicted) & (shared == true)).astype(np.float64)
-
-
-def agreement(predicted: Any, shared: Any, true: Any, q: int) -> Array:
-    """Share of labels predicted correctly: 1 − Hamming loss."""
-    return 1 - (predicted + true - 2 * shared) / q
+# By metric. Two empty sets agree.
+ROW_VALUES: dict[str, RowValue] = {
+    "f1": lambda predicted, shared, true, q: np.where(
+        predicted + true == 0, 1.0, 2 * shared / np.maximum(predicted + true, 1)
+    ),
+    "jaccard": lambda predicted, shared, true, q: np.where(
+        predicted + true == 0, 1.0, shared / np.maximum(predicted + true - shared, 1)
+    ),
+    "subset_accuracy": lambda predicted, shared, true, q: (
+        (shared == predicted) & (shared == true)
+    ).astype(np.float64),
+    "hamming_loss": lambda predicted, shared, true, q: 1 - (predicted + true - 2 * shared) / q,
+}
 
 
 def values_at_cuts(Y: Array, scores: Array, value: RowValue) -> tuple[Array, Array]:

@@ -17,32 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import as_matrix, split_unknown
 from labelkin.base import Array
-from labelkin.decisions._cuts import (
-    RowValue,
-    agreement,
-    best_cut,
-    expected_f1_sets,
-    f1,
-    jaccard,
-    subset,
-    values_at_cuts,
-)
+from labelkin.decisions._cuts import ROW_VALUES, best_cut, expected_f1_sets, values_at_cuts
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
 from labelkin.rows import as_dense, to_numpy
 
 # Metrics with one threshold for all labels, and with one for each label.
-_SHARED: dict[str, RowValue] = {
-    "f1": f1,
-    "jaccard": jaccard,
-    "subset_accuracy": subset,
-    "micro_f1": f1,
-}
-_BY_LABEL: dict[str, RowValue] = {
-    "hamming_loss": agreement,
-    "macro_f1": f1,
-    "weighted_f1": f1,
-}
+_SHARED = ("f1", "jaccard", "subset_accuracy", "micro_f1")
+_BY_LABEL = ("hamming_loss", "macro_f1", "weighted_f1")
 _TARGETS = (*_SHARED, *_BY_LABEL)
 
 DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", "expected_f1", *_TARGETS)
@@ -223,32 +205,38 @@ class LabelDecision(BaseEstimator):
             raise ValueError(
                 f"scores and y must have the same shape, but have {scores.shape} and {Y.shape}."
             )
+        known = np.ones(Y.shape, dtype=bool) if known is None else known
         metric = _AUTO if self.decision == "auto" else self.decision
         self.metric_ = metric if metric in _TARGETS else None
-        finite = np.isfinite(scores).all(axis=1)
-        cells = None if known is None else known[finite]
+        self.at_least_one_ = self.at_least_one is True
+        rows = np.isfinite(scores).all(axis=1)
+        scores, labels, cells = scores[rows], Y[rows], known[rows]
+        target = np.where(cells, labels, np.nan)
         if guarantee := parse_guarantee(self.decision):
             # Labels that are constant in training are not set apart: they are part of new rows.
-            self.at_least_one_ = self.at_least_one is True
             scores = _top_first(scores) if self.at_least_one_ else scores
-            target = Y if known is None else np.where(known, Y, np.nan)
-            self.thresholds_ = guaranteed_thresholds(*guarantee, scores[finite], target[finite])
+            self.thresholds_ = guaranteed_thresholds(*guarantee, scores, target)
             return self
-        if self.metric_ is None or not (finite if cells is None else cells).any():
-            self._fit_without_metric(scores[finite], Y[finite], cells)
+        if self.metric_ is None or not cells.any():
+            self.thresholds_ = self._thresholds_without_metric(scores, labels, cells)
         else:
-            self._fit_metric(scores[finite], Y[finite], cells, METRICS[self.metric_])
+            # With and without filling empty sets, whichever is better
+            chosen, best = METRICS[self.metric_], -np.inf
+            choices = [False, True] if self.at_least_one == "auto" else [self.at_least_one_]
+            for at_least_one in choices:
+                thresholds = self._thresholds(scores, labels, cells, at_least_one)
+                value = chosen.sign * chosen(target, label_sets(scores, thresholds, at_least_one))
+                if value > best:
+                    best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
         if needs_scores(self.decision):
             # A label that is constant in training stays as it is; one of no known row is never
             # predicted.
-            always = Y.all(axis=0) if known is None else (known <= Y).all(axis=0)
-            self.thresholds_[always] = -np.inf
+            self.thresholds_[(known <= Y).all(axis=0)] = -np.inf
             self.thresholds_[~Y.any(axis=0)] = np.inf
         return self
 
-    def _fit_without_metric(self, scores: Array, Y: Array, known: Array | None) -> None:
-        """Set the thresholds of "fixed", "cardinality" and "expected_f1"."""
-        self.at_least_one_ = self.at_least_one is True
+    def _thresholds_without_metric(self, scores: Array, Y: Array, known: Array) -> Array:
+        """Return the thresholds of "fixed", "cardinality" and "expected_f1"."""
         cut: Any = np.asarray(self.cut, dtype=np.float64)
         if cut.ndim and (self.decision != "fixed" or cut.shape != Y.shape[1:]):
             raise ValueError(
@@ -257,42 +245,27 @@ class LabelDecision(BaseEstimator):
             )
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
-            ordered = np.sort(scores if known is None else scores[known], axis=None)[::-1]
+            ordered = np.sort(scores[known])[::-1]
             cut = best_cut(ordered, -np.abs(np.arange(ordered.size + 1) - Y.sum()), float(cut))
-        self.thresholds_ = np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
+        return np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
 
-    def _fit_metric(self, scores: Array, Y: Array, known: Array | None, metric: Any) -> None:
-        """Learn thresholds with and without filling empty sets, and keep the better ones."""
-        target = Y if known is None else np.where(known, Y, np.nan)
-        choices = [False, True] if self.at_least_one == "auto" else [bool(self.at_least_one)]
-        best = -np.inf
-        for at_least_one in choices:
-            thresholds = self._thresholds(scores, Y, known, at_least_one)
-            value = metric.sign * metric(target, label_sets(scores, thresholds, at_least_one))
-            if value > best:
-                best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
-
-    def _thresholds(
-        self, scores: Array, Y: Array, known: Array | None, at_least_one: bool
-    ) -> Array:
+    def _thresholds(self, scores: Array, Y: Array, known: Array, at_least_one: bool) -> Array:
         """Return the best thresholds on these rows, those of single labels shrunk."""
         q, cut = Y.shape[1], float(self.cut)
+        value = ROW_VALUES.get(str(self.metric_), ROW_VALUES["f1"])
         if at_least_one and self.metric_ in _SHARED:
             scores = _top_first(scores)
-        if known is not None:
-            scores = np.where(known, scores, -np.inf)  # no cut predicts them
+        scores = np.where(known, scores, -np.inf)  # no cut predicts unknown labels
         if self.metric_ in _SHARED:
             if self.metric_ == "micro_f1":  # all labels of all rows as one row
                 Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
-            return np.full(q, best_cut(*values_at_cuts(Y, scores, _SHARED[self.metric_]), cut))
-        value = _BY_LABEL[str(self.metric_)]
+            return np.full(q, best_cut(*values_at_cuts(Y, scores, value), cut))
         shared = best_cut(*values_at_cuts(Y.T, scores.T, value), cut)
         own = [
             best_cut(*values_at_cuts(y[None], s[None], value), shared)
             for y, s in zip(Y.T, scores.T, strict=True)
         ]
-        n_known = len(Y) if known is None else known.sum(axis=0)
-        rows = np.minimum(Y.sum(axis=0), n_known - Y.sum(axis=0))
+        rows = np.minimum(Y.sum(axis=0), known.sum(axis=0) - Y.sum(axis=0))
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 

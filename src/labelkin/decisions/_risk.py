@@ -84,9 +84,10 @@ def _recall_threshold(level: float, scores: Array, Y: Array) -> float:
     n = int(labelled.sum())
     allowed = _allowed_losses(level, n)
     if allowed < 0:
+        least = int(np.ceil(1 / (1 - level) - 1e-9)) - 1
         raise ValueError(
-            f"decision='recall:{level:g}' needs at least {_least_rows(level)} rows that have a "
-            f"label, and there {'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
+            f"decision='recall:{level:g}' needs at least {least} rows that have a label, and there "
+            f"{'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
         )
     ordered, losses = values_at_cuts(
         Y[labelled] > 0, scores[labelled], lambda predicted, shared, true, q: 1 - shared / true
@@ -110,10 +111,6 @@ def _label_recall(level: float, scores: Array, y: Array) -> tuple[float, bool]:
 def _allowed_losses(level: float, n: int) -> float:
     """Return the largest sum of n losses with which a new one is at most 1 − level on average."""
     return (1 - level) * (n + 1) - 1 + 1e-9
-
-
-def _least_rows(level: float) -> int:
-    return int(np.ceil(1 / (1 - level) - 1e-9)) - 1
 
 
 def _precision_threshold(level: float, scores: Array, Y: Array) -> float:

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from sklearn import get_config
+import numpy as np
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from labelkin._utils.labels import fits_unknown
-from labelkin.base import Array, MultiLabelClassifier
+from labelkin.base import Array, MetaClassifier
 from labelkin.neighbors import MLkNNClassifier
 
 
@@ -21,11 +20,9 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class WrappingClassifier(MultiLabelClassifier):
+class WrappingClassifier(MetaClassifier):
     """A classifier that fits ``estimator`` to all rows, as ``estimator_``."""
 
-    _squares_values = False
-    estimator: Any
     estimator_: Any
 
     @property
@@ -36,27 +33,17 @@ class WrappingClassifier(MultiLabelClassifier):
     def _estimator(self) -> Any:
         return MLkNNClassifier() if self.estimator is None else self.estimator
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that the estimator's ``fit`` takes.
+    def _validate_target(self, X: Any, y: Any) -> Array:
+        """Return y as an (n, q) array, NaN where unknown; X is validated by the estimator."""
+        _, Y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
+        del self.n_features_in_  # of the placeholder
+        # Some estimators write −1 into a copy of integers.
+        return Y.astype(np.int64) if known is None else np.where(known, Y, np.nan)
 
-        Returns
-        -------
-        MetadataRouter
-        """
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self._estimator, method_mapping=mapping)
-
-    def _route(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of the estimator's ``fit``; raise if it does not take one."""
-        if params and get_config()["enable_metadata_routing"]:
-            return process_routing(self, "fit", **params).estimator.fit
-        for name in params:
-            if not has_fit_parameter(self._estimator, name):
-                raise ValueError(
-                    f"{type(self._estimator).__name__} takes no {name}: fit without it, or choose "
-                    "an estimator that does."
-                )
-        return params
+    def _as_fitted(self, estimator: Any, target: Array) -> Array:
+        """Return a target in the form that the estimator's ``fit`` takes."""
+        single = get_tags(estimator).target_tags.single_output
+        return target.ravel() if self._one_target or (single and target.shape[1] == 1) else target
 
     def _adopt_features(self) -> None:
         """Take over what the fitted estimator knows of X."""

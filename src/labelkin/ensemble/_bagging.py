@@ -11,7 +11,7 @@ from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import with_callbacks
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
-from labelkin.rows import as_rows
+from labelkin.rows import HOST, as_rows
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):
@@ -89,7 +89,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         members = map_threads(
             lambda seed: train_member(data, seed),
             seeds,
-            self.n_jobs if rows.place.on_host else 1,
+            self.n_jobs if rows.place == HOST else 1,
             lambda member: report(next(numbers), member),
         )
         return self._finish(data, members, np.full(len(rows), 1 / len(rows)))

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context, clone
-from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import _check_method_params, _num_samples
+from sklearn.utils.validation import _check_method_params
 
 from labelkin._utils.labels import label_names
 from labelkin.base import Array
@@ -101,27 +100,20 @@ class HierarchyClassifier(WrappingClassifier):
         self
         """
         params = self._route(params)
-        # The samples are validated by the estimator.
-        _, Y, known = self._validate_known(np.zeros((_num_samples(X), 1)), y)
-        del self.n_features_in_  # of the placeholder
+        Y = self._validate_target(X, y)
         names = label_names(self)
         if isinstance(self.hierarchy, LabelHierarchy) and not hasattr(self, "label_names_"):
             given = self.hierarchy.names[: len(names)]
             if len(given) == len(names) and not set(names) & set(self.hierarchy.names):
                 names = list(given)
         self.hierarchy_ = useful = self._useful(LabelHierarchy.of(self.hierarchy, names), names)
-        target: Any = np.zeros((len(Y), len(useful.names)))
-        if known is not None:
-            target[~known.all(axis=1)] = np.nan  # those that y lacks, in rows with unknown labels
-        target[:, : len(names)] = Y if known is None else np.where(known, Y, np.nan)
-        if len(useful.edges):
-            target = useful.closure(target)
-        if known is None:
-            target = target.astype(np.int64)
+        # Labels that y lacks are unknown in rows with unknown labels.
+        target = np.zeros((len(Y), len(useful.names)), dtype=Y.dtype)
+        target[np.isnan(Y).any(axis=1)] = np.nan if Y.dtype.kind == "f" else 0
+        target[:, : len(names)] = Y
+        target = useful.closure(target) if len(useful.edges) else target
         self.estimator_ = clone(self._estimator)
-        single = get_tags(self.estimator_).target_tags.single_output
-        if self._one_target or (target.shape[1] == 1 and single):
-            target = target.ravel()
+        target = self._as_fitted(self.estimator_, target)
         self.estimator_.fit(X, target, **_check_method_params(X, params))
         self._adopt_features()
         _, scores = out_of_sample_scores(self.estimator_)
@@ -155,7 +147,3 @@ class HierarchyClassifier(WrappingClassifier):
     def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
         proba = self._all_proba(self._validate_predict(X))
         return self._as_target(self._decide(proba)), self._as_proba(proba[:, : self._n_labels])
-
-    @property
-    def _n_labels(self) -> int:
-        return 1 if self._one_target else len(self.classes_)

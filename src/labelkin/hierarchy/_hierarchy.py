@@ -3,20 +3,25 @@
 import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from labelkin._utils.files import reason
 from labelkin._utils.labels import split_unknown
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.base import Array
-from labelkin.hierarchy._isotonic import project
+from labelkin.hierarchy._isotonic import project_on_forest, project_on_graph
+from labelkin.rows import as_dense
 
 # Separators of names that are guessed, the longest first.
 _SEPARATORS = ("::", " > ", "/", ">", "|", ".")
+
+_ENTRIES = 1 << 22  # of a block of rows
 
 
 class LabelHierarchy:
@@ -163,22 +168,23 @@ class LabelHierarchy:
 
     def check(self) -> None:
         """Raise a ValueError that names a cycle, if there is one."""
-        q, left = len(self.names), self.edges
-        if len(set(self.names)) < q or (len(left) and not 0 <= left.min() <= left.max() < q):
+        q, edges = len(self.names), self.edges
+        if len(set(self.names)) < q or (len(edges) and not 0 <= edges.min() <= edges.max() < q):
             raise ValueError("the labels of a hierarchy and their numbers do not fit together")
-        while len(left):  # labels without a parent, and their edges, are taken away
-            kept = left[np.isin(left[:, 0], left[:, 1])]
-            if len(kept) == len(left):
-                parent = dict(kept[::-1, ::-1].tolist())
-                walk = [next(iter(parent))]
-                while parent[walk[-1]] not in walk:
-                    walk.append(parent[walk[-1]])
-                cycle = walk[walk.index(parent[walk[-1]]) :][::-1]
-                first = cycle.index(min(cycle))
-                cycle = cycle[first:] + cycle[:first]
-                text = " → ".join(self.names[i] for i in [*cycle, cycle[0]])
-                raise ValueError(f"hierarchy has a cycle, {text}: take out one of these pairs.")
-            left = kept
+        try:
+            self._parents_first()
+        except CycleError as error:
+            text = " → ".join(self.names[i] for i in error.args[1])
+            raise ValueError(
+                f"hierarchy has a cycle, {text}: take out one of these pairs."
+            ) from None
+
+    def _parents_first(self) -> list[int]:
+        """Return the numbers of the labels that are in an edge, parents before children."""
+        parents: dict[int, list[int]] = {}
+        for parent, child in self.edges.tolist():
+            parents.setdefault(child, []).append(parent)
+        return [*TopologicalSorter(parents).static_order()]
 
     def pairs(self) -> list[tuple[str, str]]:
         """Return the names of parents and children.
@@ -188,11 +194,6 @@ class LabelHierarchy:
         list of (str, str)
         """
         return [(self.names[a], self.names[b]) for a, b in self.edges.tolist()]
-
-    @property
-    def is_tree(self) -> bool:
-        """Whether no label has several parents."""
-        return len(np.unique(self.edges[:, 1])) == len(self.edges)
 
     def ancestors(self) -> sparse.csr_array:
         """Return a matrix of booleans: whether column j is label i or one of its ancestors.
@@ -208,15 +209,6 @@ class LabelHierarchy:
         while (further := sparse.csr_array((found @ found).astype(bool))).nnz > found.nnz:
             found = further
         return sparse.csr_array(found.astype(bool))
-
-    def order(self) -> Array:
-        """Return the numbers of all labels, parents before children.
-
-        Returns
-        -------
-        ndarray of shape (n_labels,)
-        """
-        return np.argsort(np.diff(self.ancestors().indptr), kind="stable")
 
     def path(self, name: Any) -> str:
         """Return a label with its ancestors, as ``science > physics``.
@@ -317,13 +309,28 @@ class LabelHierarchy:
         -------
         ndarray of shape (n_samples, n_labels)
         """
-        array = np.asarray(values, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != len(self.names):
+        found = np.array(values, dtype=np.float64)
+        if found.ndim != 2 or found.shape[1] != len(self.names):
             raise ValueError(
                 f"values must have the shape (n, {len(self.names)}), one column per label, not "
-                f"{array.shape}."
+                f"{found.shape}."
             )
-        return project(array, self.edges, self.order())
+        order, (parent, child) = self._parents_first(), self.edges.T
+        is_forest = len(np.unique(child)) == len(child)
+        for batch in gen_batches(len(found), max(1, _ENTRIES // max(found.shape[1], 1))):
+            block = found[batch]
+            wrong = np.flatnonzero((block[:, child] > block[:, parent]).any(axis=1))
+            if len(wrong):
+                if is_forest:
+                    part = project_on_forest(block[wrong], self.edges, order)
+                else:
+                    part = project_on_graph(block[wrong], self.edges)
+                for label in order:  # remove rounding errors
+                    above = parent[child == label]
+                    if len(above):
+                        part[:, label] = np.minimum(part[:, label], part[:, above].min(axis=1))
+                block[wrong] = part
+        return found
 
     def decide(self, values: Any, thresholds: Any = 0.5) -> Array:
         """Return the best label sets that contain every parent of their labels.
@@ -363,8 +370,9 @@ class LabelHierarchy:
         dict of str to float
             ``precision``, ``recall`` and ``f1``; 1 where both are empty.
         """
-        truth, predicted = (np.asarray(_dense(self.closure(y))) == 1 for y in (y_true, y_pred))
-        known = ~np.isnan(np.asarray(_dense(self.closure(y_true)), dtype=float))
+        truth, predicted = (np.asarray(as_dense(self.closure(y))) for y in (y_true, y_pred))
+        known = ~np.isnan(truth.astype(float))
+        truth, predicted = truth == 1, predicted == 1
         shared = int((truth & predicted).sum())
         n_true, n_predicted = int(truth.sum()), int((predicted & known).sum())
         both = n_true + n_predicted
@@ -380,8 +388,6 @@ class LabelHierarchy:
             and self.names == other.names
             and set(self.pairs()) == set(other.pairs())
         )
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"LabelHierarchy({len(self.names)} labels, {len(self.edges)} edges)"
@@ -427,7 +433,3 @@ def _read_pairs(edges: Any) -> list[tuple[str, str]]:
             )
         pairs.append((str(pair[0]), str(pair[1])))
     return pairs
-
-
-def _dense(y: Any) -> Any:
-    return y.toarray() if sparse.issparse(y) else y

@@ -11,40 +11,13 @@ from scipy.sparse.csgraph import connected_components
 
 from labelkin.base import Array
 
-_CHUNK = 1 << 22  # entries of a block of rows
 
-
-def project(values: Array, edges: Array, order: Array) -> Array:
-    """Return the nearest rows in which no child is above a parent.
-
-    `edges` are pairs of a parent's and a child's number; `order` lists all labels, parents first.
-    Rows that keep to it are returned as they are.
-    """
-    found = np.array(values, dtype=np.float64)
-    if not len(edges):
-        return found
-    q = found.shape[1]
-    is_tree = len(np.unique(edges[:, 1])) == len(edges)
-    step = max(1, _CHUNK // q)
-    for start in range(0, len(found), step):
-        block = found[start : start + step]
-        wrong = np.flatnonzero((block[:, edges[:, 1]] > block[:, edges[:, 0]]).any(axis=1))
-        if len(wrong):
-            solve = _project_on_forest if is_tree else _project_on_graph
-            part = solve(block[wrong], edges, order)
-            for label in order:  # remove rounding errors
-                above = edges[edges[:, 1] == label, 0]
-                if len(above):
-                    part[:, label] = np.minimum(part[:, label], part[:, above].min(axis=1))
-            block[wrong] = part
-    return found
-
-
-def _project_on_forest(values: Array, edges: Array, order: Array) -> Array:
+def project_on_forest(values: Array, edges: Array, order: list[int]) -> Array:
     """Pool adjacent violators from the leaves to the roots, all rows at a time.
 
-    Labels are pooled in blocks. A label that is below a block of descendants that adjoins its own
-    block takes in the highest such block, until there is none.
+    `edges` are pairs of a parent's and a child's number, `order` lists parents first. Labels are
+    pooled in blocks. A label that is below a block of descendants that adjoins its own block takes
+    in the highest such block, until there is none.
     """
     n, q = values.shape
     parent = np.full(q, -1)
@@ -52,7 +25,7 @@ def _project_on_forest(values: Array, edges: Array, order: Array) -> Array:
     below: list[list[int]] = [[] for _ in range(q)]  # descendants
     total, size = values.copy(), np.ones((n, q))
     block = np.tile(np.arange(q), (n, 1))  # each label's block, by its topmost label
-    for top in order[::-1].tolist():
+    for top in order[::-1]:
         if below[top]:
             inside = np.array(below[top])
             active = np.arange(n)
@@ -74,7 +47,7 @@ def _project_on_forest(values: Array, edges: Array, order: Array) -> Array:
     return np.take_along_axis(total / size, block, axis=1)
 
 
-def _project_on_graph(values: Array, edges: Array, order: Array) -> Array:
+def project_on_graph(values: Array, edges: Array) -> Array:
     """Solve the dual for each row, non-negative least squares with one unknown per edge.
 
     With the incidence matrix A, whose rows are child minus parent, the projection of x is

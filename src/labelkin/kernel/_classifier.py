@@ -20,7 +20,7 @@ from labelkin.kernel._explain import explain_kernel_ridge
 from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.kernel._unknown import left_out_rows
-from labelkin.rows import Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
+from labelkin.rows import HOST, Rows, as_rows, astype, concatenate, take, to_device_of, to_numpy
 
 # Samples up to which labels have their own ridges, by eigenvectors: beyond, one factorisation
 # takes a tenth of the time.
@@ -218,7 +218,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
                 "X must hold the kernel values between the training samples, a square "
                 f'matrix, when kernel="precomputed"; it is {n} × {k}.'
             )
-        X, labels = rows.gather(), labels.dense()
+        X = rows.gather()
         # For explanations
         self._typical = None  # the columns of a kernel matrix are no features
         if self.kernel != "precomputed":
@@ -259,7 +259,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             _MAX_EIGEN < n <= self.max_exact
             and self.kernel in RADIAL
             and self.ridges is None
-            and rows.place.on_host
+            and rows.place == HOST
         )
         kind = DirectKernelRidge if direct else KernelRidge
         return kind(

@@ -29,18 +29,16 @@ from labelkin.kernel._regression import (
     radial,
     sample_rows,
 )
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, interpolate_errors, split_folds
+from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors, split_folds
 from labelkin.kernel._unknown import FIT, fill_unknown, scores_without_folds, some_labels
 from labelkin.rows import (
     Labels,
     Rows,
     add_to_diagonal,
-    as_labels,
     as_rows,
     astype,
     column_dots,
     concatenate,
-    diagonal,
     inverse_cholesky,
     match,
     namespace,
@@ -87,8 +85,6 @@ class DirectKernelRidge(KernelRidge):
     Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
     """
 
-    on_device = True
-
     def fit_scores(
         self,
         rows: Rows,
@@ -101,12 +97,11 @@ class DirectKernelRidge(KernelRidge):
 
         They are computed at the place of the rows; all results are on the host.
         """
-        rows, labels = as_rows(rows), as_labels(labels).dense()
         rng, place = check_random_state(random_state), rows.place
         rows = rows.apply(to_numpy)
         self.landmarks_ = None
         self._search(rows, labels, rng, counted, place)
-        self.rows_: Any = _shortened(self._prepare(rows.gather(), self.scale_))
+        self.rows_ = _shortened(self._prepare(rows.gather(), self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
             ridge = self._refine(known, labels, rng)
@@ -170,16 +165,16 @@ class DirectKernelRidge(KernelRidge):
         among = astype(distances(kernel, take(known, sample)), "float32")
 
         def scale(K: Array) -> float:
-            # Mean squared norm of the centred rows, the unit of ridges.
-            return float(diagonal(K).mean()) - float(to_numpy(K).mean(dtype=np.float64))
+            # Mean squared norm of the centred rows, the unit of ridges: k(x, x) is 1.
+            return 1.0 - float(to_numpy(K).mean(dtype=np.float64))
 
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
             scores, _, _ = solve_ridge(K, some, ridge * scale(K))
             scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = some.mask(log_loss(curves.log_odds(scores), some.Y)).sum(axis=1)
-            return float(np.average(losses, weights=some.weight))
+            losses = some.cells * log_loss(curves.log_odds(scores), some.Y)
+            return float(losses.sum() / some.weights.sum())
 
         width = float(self.width_ or 1.0)
         if self.width is None:
@@ -220,16 +215,12 @@ class DirectKernelRidge(KernelRidge):
         # variances, where rare labels count as much, ask for much larger ridges.
         ridges = self.ridges * spectrum.scale
         some = some_labels(labels.take(sample))
-        errors = interpolate_errors(spectrum, some, ridges).sum(axis=1)
+        errors = loo_errors(spectrum, some, ridges).sum(axis=1)
         return float(ridges[errors.argmin()])
 
 
 def solve_ridge(
-    K: Array,
-    Y: Array | Labels,
-    ridge: float,
-    fold_of: Array | None = None,
-    weight: Array | None = None,
+    K: Array, labels: Labels, ridge: float, fold_of: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Fit ridge regressions of targets, (n, q), all with one λ.
 
@@ -241,7 +232,6 @@ def solve_ridge(
     and the coefficients and intercepts, where `K` lies: scores of queries are
     columns @ coef + intercept.
     """
-    labels = as_labels(Y, weight)
     Y, weight = labels.Y, labels.weights
     share = weight / weight.sum()
     ridge = max(ridge, least_ridge(K, weight))
@@ -291,9 +281,12 @@ def solve_ridge(
 
 
 def least_ridge(K: Array, weight: Array | None = None) -> float:
-    """Return the ridge below which scores would depend on the rounding of a kernel matrix."""
-    total = diagonal(K).sum() if weight is None else diagonal(K) @ weight
-    return _LEAST_RIDGE * float(namespace(K).finfo(K.dtype).eps) * float(total)
+    """Return the ridge below which scores would depend on the rounding of a kernel matrix.
+
+    That of the largest eigenvalue, at most the trace: k(x, x) is 1 for radial kernels.
+    """
+    total = K.shape[0] if weight is None else float(weight.sum())
+    return _LEAST_RIDGE * float(namespace(K).finfo(K.dtype).eps) * total
 
 
 def _half_precision(coef: Array, columns: Array, checked: Array, Y: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,12 @@ from labelkin.rows import (
     Place,
     Rows,
     as_dense,
-    as_labels,
     as_rows,
     concatenate,
     convert_arrays,
     is_device_array,
     namespace,
     namespace_and_device,
-    products,
     scale_columns,
     squared_norms,
     take,
@@ -53,6 +52,7 @@ _REACH = 8
 _WORTHWHILE = 1e-4
 
 
+@dataclass(eq=False, repr=False)
 class KernelRidge:
     """Kernel ridge regression of many labels, tuned by leave-one-out error.
 
@@ -72,39 +72,25 @@ class KernelRidge:
     coefficient each: None if the columns of X have, or X is a precomputed kernel.
     """
 
-    width_: float | None
-    scale_: Any
-    landmarks_: Array | None
-    rows_: Matrix | None
-    ridge_: Array
-    coef_: Any
-    intercept_: Any
-    on_device = False
+    kernel: str | Callable[[Any, Any], Any] = "rbf"
+    _: KW_ONLY
+    width: float | None = None
+    scale: bool | str = False
+    ridges: Array = field(default_factory=RIDGES.copy)
+    shrinkage: float = 50.0
+    clear_ridges: bool = False
+    n_landmarks: int | None = None
+    landmark_means: bool = False
+    search_rows: int = 600
+    refine_rows: int = 1000
 
-    def __init__(
-        self,
-        kernel: str | Callable[[Any, Any], Any] = "rbf",
-        *,
-        width: float | None = None,
-        scale: bool | str = False,
-        ridges: Array = RIDGES,
-        shrinkage: float = 50.0,
-        clear_ridges: bool = False,
-        n_landmarks: int | None = None,
-        landmark_means: bool = False,
-        search_rows: int = 600,
-        refine_rows: int = 1000,
-    ) -> None:
-        self.kernel = kernel
-        self.width = width
-        self.scale = scale
-        self.ridges = ridges
-        self.shrinkage = shrinkage
-        self.clear_ridges = clear_ridges
-        self.n_landmarks = n_landmarks
-        self.landmark_means = landmark_means
-        self.search_rows = search_rows
-        self.refine_rows = refine_rows
+    width_: float | None = field(init=False)
+    scale_: Any = field(init=False)
+    landmarks_: Array | None = field(init=False)
+    rows_: Matrix | None = field(init=False)
+    ridge_: Array = field(init=False)
+    coef_: Any = field(init=False)
+    intercept_: Any = field(init=False)
 
     def fit_scores(
         self,
@@ -120,7 +106,6 @@ class KernelRidge:
         count, where those of the others would be biased; None: all. A weight of 2 is the same as
         the row twice, both left out together. Rows on Dask stay there, and need landmarks.
         """
-        rows, labels = as_rows(rows), as_labels(labels).dense()
         spectrum = self._decompose(rows, labels, check_random_state(random_state), counted)
         given = spectrum, labels, self.ridges, self.shrinkage, counted
         if self.clear_ridges:
@@ -156,14 +141,14 @@ class KernelRidge:
         drawn = rows.gather() if exact else self._draw_landmarks(rows, rng)
         self.rows_ = self._prepare(drawn, self.scale_)
         if self.kernel in RADIAL:
-            among_rows = distances(str(self.kernel), self.rows_)
+            among_rows = distances(self.kernel, self.rows_)
             # Landmarks that were moved have no labels.
             if self.width is None and self.refine_rows and (exact or not self.landmark_means):
                 known = labels if self.landmarks_ is None else labels.take(self.landmarks_)
                 spectrum = self._refine_width(among_rows, known, rng)
                 if exact and spectrum is not None:
                     return spectrum
-            K = radial(among_rows, str(self.kernel), self.width_ or 1.0)
+            K = radial(among_rows, self.kernel, self.width_ or 1.0)
             del among_rows  # as large as K
         else:
             K = kernel_values(self.kernel, self.rows_)
@@ -195,21 +180,17 @@ class KernelRidge:
         sample = sample_rows(n, rng, self.search_rows)
         sample = sample if counted is None else counted[sample]
         X, known = rows.take(sample).gather(), some_labels(labels.take(sample))
-        found = [self._attempt(X, known, scale, place) for scale in scales]
-        best = int(len(found) > 1 and found[1][1] < _SCALED_IS_BETTER * found[0][1])
-        self.scale_ = scales[best]
-        self.width_ = found[best][0]
-
-    def _attempt(
-        self, X: Matrix, labels: Labels, scale: Any, place: Place
-    ) -> tuple[float | None, float]:
-        """Return the best width of a radial kernel, and the error, on some rows with a scale."""
-        X, kernel = place.put(self._prepare(X, scale)), self.kernel
-        if kernel in RADIAL:
-            among_rows = distances(str(kernel), X)
-            return descend_width(among_rows, labels, str(kernel), self.ridges, self.shrinkage)[:2]
-        spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, X), labels.weight)
-        return None, choose_ridges(spectrum, labels, self.ridges, self.shrinkage)[1]
+        least = np.inf
+        for scale in scales:
+            Z, kernel = place.put(self._prepare(X, scale)), self.kernel
+            how, width = (self.ridges, self.shrinkage), None
+            if seek_width:
+                width, error, _ = descend_width(distances(kernel, Z), known, kernel, *how)
+            else:
+                spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, Z), known.weight)
+                error = choose_ridges(spectrum, known, *how)[1]
+            if error < least:
+                self.scale_, self.width_, least = scale, width, _SCALED_IS_BETTER * error
 
     def _refine_width(
         self, among_rows: Any, labels: Labels, rng: np.random.RandomState
@@ -220,7 +201,7 @@ class KernelRidge:
         self.width_, _, spectrum = descend_width(
             among_rows if whole else take(take(among_rows, sample), sample, axis=1),
             some_labels(labels.take(sample)),
-            str(self.kernel),
+            self.kernel,
             self.ridges,
             self.shrinkage,
             start=self.width_,
@@ -238,7 +219,9 @@ class KernelRidge:
         return drawn
 
     def _prepare(self, X: Matrix, scale: Any) -> Matrix:
-        return prepare_rows(X, scale, unit=self.kernel == "cosine")
+        """Return rows with their columns divided by a scale; for "cosine" of length 1."""
+        X = X if scale is None else scale_columns(X, 1 / scale)
+        return unit_rows(X) if self.kernel == "cosine" else X
 
     def _columns(self, X: Matrix) -> Any:
         """Return what coefficients are multiplied with: kernel values or features of queries."""
@@ -271,7 +254,7 @@ def nearest_means(rows: Rows, drawn: Matrix) -> Matrix:
 def descend_width(
     distances: Any,
     labels: Labels,
-    kernel: str,
+    kernel: Any,
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     start: float | None = None,
@@ -345,14 +328,14 @@ def kernel_values(
     Radial kernels have a width; linear ones are inner products of rows prepared already.
     """
     if kernel in RADIAL:
-        return radial(distances(str(kernel), X, Q), str(kernel), width or 1.0)
+        return radial(distances(kernel, X, Q), kernel, width or 1.0)
     Q = X if Q is None else Q
     if callable(kernel):
         return as_dense(kernel(Q, X))
-    return products(Q, X)
+    return as_dense(Q @ X.T)
 
 
-def radial(distances: Any, kernel: str, width: float) -> Any:
+def radial(distances: Any, kernel: Any, width: float) -> Any:
     """Return the values of a radial kernel from the distances on which it depends.
 
     - ``"rbf"``: exp(−d² / 2·width²) from squared Euclidean distances d²;
@@ -365,22 +348,24 @@ def radial(distances: Any, kernel: str, width: float) -> Any:
     return xp.exp(distances * (-0.5 / width**2))
 
 
-def distances(kernel: str, X: Matrix, Q: Matrix | None = None) -> Any:
-    """Return the distances on which a radial kernel depends, of queries (None: rows) to rows."""
-    if kernel == "manhattan":
-        return _sums_of_differences(X if Q is None else Q, X)
-    return squared_distances(X, Q)
+def distances(kernel: Any, X: Matrix, Q: Matrix | None = None) -> Any:
+    """Return the distances on which a radial kernel depends, of queries (None: rows) to rows.
 
-
-def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
-    """Return squared Euclidean distances of queries (None: of the rows) to the rows."""
+    For ``"manhattan"`` these are sums of absolute differences, else squared Euclidean distances.
+    """
     among_rows = Q is None
     Q = X if Q is None else Q
+    if kernel == "manhattan":
+        if not is_device_array(X):
+            return manhattan_distances(Q, X)
+        xp = namespace(X)
+        batches = gen_batches(Q.shape[0], max(1, _DIFFERENCES // (X.shape[0] * X.shape[1])))
+        return concatenate([xp.sum(xp.abs(Q[b, None, :] - X[None, :, :]), axis=2) for b in batches])
     if not sparse.issparse(X) and not sparse.issparse(Q):
         # |x|² − 2x·z + |z|² loses digits when the data lie far from the origin.
         offset = namespace(X).mean(X, axis=0)
         X, Q = X - offset, Q - offset
-    found = -2 * products(Q, X)
+    found = -2 * as_dense(Q @ X.T)
     found += squared_norms(Q)[:, None]
     found += squared_norms(X)[None, :]
     xp, device = namespace_and_device(found)
@@ -389,22 +374,6 @@ def squared_distances(X: Matrix, Q: Matrix | None = None) -> Any:
         diagonal = xp.arange(X.shape[0], device=device)
         found = xp.where(diagonal[:, None] == diagonal[None, :], 0.0, found)
     return found
-
-
-def _sums_of_differences(Q: Matrix, X: Matrix) -> Any:
-    """Return the sums of absolute differences of queries to rows, (m, n)."""
-    if not is_device_array(X):
-        return manhattan_distances(Q, X)
-    xp = namespace(X)
-    rows = gen_batches(Q.shape[0], max(1, _DIFFERENCES // (X.shape[0] * X.shape[1])))
-    parts = [xp.sum(xp.abs(Q[batch, None, :] - X[None, :, :]), axis=2) for batch in rows]
-    return concatenate(parts)
-
-
-def prepare_rows(X: Matrix, scale: Any = None, unit: bool = False) -> Matrix:
-    """Return rows with their columns divided by `scale`, then of length 1 if `unit`."""
-    X = X if scale is None else scale_columns(X, 1 / scale)
-    return unit_rows(X) if unit else X
 
 
 def sample_rows(n: int, rng: np.random.RandomState, size: int) -> Array:
@@ -418,7 +387,7 @@ def sample_rows(n: int, rng: np.random.RandomState, size: int) -> Array:
 def _sum_nearest(block: Matrix, drawn: Matrix) -> tuple[Array, Matrix]:
     """Return how many rows of a block are nearest to each drawn row, and their sums."""
     n, m = block.shape[0], drawn.shape[0]
-    nearest = squared_distances(drawn, block).argmin(axis=1)
+    nearest = distances("rbf", drawn, block).argmin(axis=1)
     members = sparse.csr_matrix((np.ones(n), (nearest, np.arange(n))), (m, n))
     return np.bincount(nearest, minlength=m), members @ block
 

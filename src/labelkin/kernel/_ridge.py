@@ -35,22 +35,22 @@ V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of wei
 left out with its whole weight.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from labelkin.base import Array, Matrix
 from labelkin.kernel import _unknown
+from labelkin.kernel._unknown import project
 from labelkin.rows import (
     Labels,
     Rows,
     add_to_diagonal,
     as_dense,
-    as_labels,
     as_rows,
     concatenate,
-    diagonal,
     eigh_positive,
     inverse_cholesky,
     match,
@@ -125,7 +125,7 @@ class RidgeSpectrum:
         # of eigenvectors: of K + δI, δ well above the rounding of K, which may have a low rank, and
         # well below any ridge.
         xp = namespace(K)
-        shift = 10 * float(xp.finfo(K.dtype).eps) * float(diagonal(K).sum())
+        shift = 10 * float(xp.finfo(K.dtype).eps) * float(xp.linalg.trace(K))
         try:
             whitening = inverse_cholesky(add_to_diagonal(xp.asarray(K, copy=True), shift)).T
         except ValueError:  # negative eigenvalues, which are dropped
@@ -143,14 +143,9 @@ class RidgeSpectrum:
         return cls(rows, values, whitening @ basis, mean @ basis, weight)
 
     @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
-
-    @property
     def scale(self) -> float:
         """Mean squared norm of the centred rows, the unit of ridges; 1 if all rows are equal."""
-        return float(namespace(self.values).sum(self.values)) / self.total or 1.0
+        return float(namespace(self.values).sum(self.values)) / float(self.weight.sum()) or 1.0
 
 
 def weigh(rows: Any, weight: Array) -> Any:
@@ -158,34 +153,24 @@ def weigh(rows: Any, weight: Array) -> Any:
     return rows * match(weight, rows)[:, None]
 
 
-class _Fit(NamedTuple):
-    """What the scores of all rows have in common; label l has the ridge `place[l]`."""
+class _Fit:
+    """What the scores of all rows have in common; label l has the ridge `ridges[place[l]]`."""
 
-    total: float
-    """Σw."""
-    mean: Array
-    """ȳ, (q,), on the host."""
-    rotated: Any
-    """VᵀW(y − ȳ), (r, q)."""
-    kept: Any
-    """Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps."""
-    place: Array
-
-    @classmethod
-    def of(cls, spectrum: RidgeSpectrum, Y: Array, ridges: Array, place: Array) -> "_Fit":
-        rows, values = spectrum.rows, spectrum.values[:, None]
-        mean = np.average(Y, axis=0, weights=spectrum.weight)
-        rotated = rows.total(_rotate, [rows.split(Y), rows.split(spectrum.weight)], [mean])
-        return cls(spectrum.total, mean, rotated, values / (values + match(ridges, values)), place)
-
-    @property
-    def coef(self) -> Any:
-        """Coefficients of the columns of V, (r, q)."""
-        return take(self.kept, self.place, axis=1) * self.rotated
+    def __init__(self, spectrum: RidgeSpectrum, Y: Array, ridges: Array, place: Array) -> None:
+        rows, weight, values = spectrum.rows, spectrum.weight, spectrum.values[:, None]
+        self.place = place
+        self.total = float(weight.sum())  # Σw
+        self.mean = np.average(Y, axis=0, weights=weight)  # ȳ, (q,), on the host
+        # VᵀW(y − ȳ), (r, q)
+        self.rotated = rows.total(project, [rows.split(Y), rows.split(weight)], [self.mean])
+        # Λ / (Λ + λ), (r, n_ridges): the share of each direction that a ridge keeps
+        self.kept = values / (values + match(ridges, values))
+        # Coefficients of the columns of V, (r, q)
+        self.coef = take(self.kept, place, axis=1) * self.rotated
 
 
 def fit_ridge(
-    spectrum: RidgeSpectrum, Y: Array | Labels, ridge: Array, fold_of: Array | None = None
+    spectrum: RidgeSpectrum, labels: Labels, ridge: Array, fold_of: Array | None = None
 ) -> tuple[Any, Any, Any]:
     """Fit ridge regressions of targets, (n_samples, n_labels), λ of each label given.
 
@@ -197,14 +182,13 @@ def fit_ridge(
     folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix; for
     features n · r² in all, and r³ per fold and distinct ridge.
     """
-    labels = as_labels(Y, spectrum.weight)
     Y = labels.Y
     if labels.known is not None:
         smooth = _unknown.spectrum_smoother(spectrum, ridge)
         Y, _ = _unknown.fill_unknown(smooth, labels)
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
-    fit = _Fit.of(spectrum, Y, distinct, place)
+    fit = _Fit(spectrum, Y, distinct, place)
     rows, is_kernel = spectrum.rows, spectrum.basis is None
     parts = [rows.split(Y), rows.split(spectrum.weight)]
     if labels.known is not None:
@@ -240,10 +224,11 @@ def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of
     for rows in folds:
         block, one, error = take(V, rows), take(ones, rows), take(errors, rows)
 
-        def left(i: int, block: Any = block, one: Any = one) -> Any:
-            return -(block * fit.kept[:, i]) @ block.T - one @ one.T / fit.total
-
-        parts.append(_solve_by_ridge(left, error, fit.place, fit.kept.shape[1]))
+        left = (
+            -(block * fit.kept[:, i]) @ block.T - one @ one.T / fit.total
+            for i in range(fit.kept.shape[1])
+        )
+        parts.append(_solve_by_ridge(left, error, fit.place))
     error = take(concatenate(parts), np.argsort(np.concatenate(folds)))
     return match(Y, V) - weigh(error, 1 / root)
 
@@ -260,23 +245,21 @@ def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_
     for number in np.unique(fold_of):
         products, sums = rows.total(_fold_sums, parts, [number, fit.mean])
 
-        def left(i: int, products: Any = products) -> Any:
-            return -roots[:, i : i + 1] * products * roots[:, i]
-
+        left = (-roots[:, i : i + 1] * products * roots[:, i] for i in range(roots.shape[1]))
         unexplained = sums - products[:, 1:] @ whole
-        change = _solve_by_ridge(left, root * unexplained, fit.place, fit.kept.shape[1])
+        change = _solve_by_ridge(left, root * unexplained, fit.place)
         coefs[number] = concatenate([none, whole]) - root * change
     scores = np.concatenate(rows.collect(_fold_scores, [fold], [coefs]))
     return match(scores + fit.mean, whole)
 
 
-def _solve_by_ridge(left: Any, right: Any, place: Array, n_ridges: int) -> Any:
-    """Solve (I + left(i)) X = right for the columns with each ridge i; see `_SHIFT`."""
-    xp, labels = namespace(right), [np.flatnonzero(place == i) for i in range(n_ridges)]
-    solved = [
-        xp.linalg.solve(add_to_diagonal(left(i), 1 + _SHIFT), take(right, some, axis=1))
-        for i, some in enumerate(labels)
-    ]
+def _solve_by_ridge(left: Iterable[Any], right: Any, place: Array) -> Any:
+    """Solve (I + A) X = right, A in `left` for the columns of each ridge; see `_SHIFT`."""
+    xp, labels, solved = namespace(right), [], []
+    for i, A in enumerate(left):
+        labels.append(np.flatnonzero(place == i))
+        some = take(right, labels[-1], axis=1)
+        solved.append(xp.linalg.solve(add_to_diagonal(A, 1 + _SHIFT), some))
     return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
 
 
@@ -299,10 +282,6 @@ def _moments(block: Any, weight: Array) -> tuple[Any, Any]:
     return namespace(block).sum(weighted, axis=0), block.T @ weighted
 
 
-def _rotate(V: Any, Y: Array, weight: Array, mean: Array) -> Any:
-    return V.T @ weigh(match(Y - mean, V), weight)
-
-
 def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
     return match(Y - fit.mean, V) - V @ fit.coef
 
@@ -310,8 +289,7 @@ def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
 def _left_out(V: Any, weight: Array, fit: _Fit) -> Any:
     """Return 1 − hᵢ for each ridge, (m, n_ridges)."""
     xp = namespace(V)
-    batches = as_rows(V).batches(V.shape[1]).blocks
-    left = 1 - weigh(1 / fit.total + concatenate([b**2 @ fit.kept for b in batches]), weight)
+    left = 1 - weigh(1 / fit.total + V**2 @ fit.kept, weight)
     # 0 for a single sample, whose residual is 0 as well.
     return xp.where(left > 0, left, xp.ones_like(left))
 
@@ -327,12 +305,11 @@ def _squared_errors(V: Any, Y: Array, weight: Array, counted: Array, fit: _Fit) 
         rows = np.flatnonzero(counted)
         V, Y, weight = take(V, rows), Y[rows], weight[rows]
     xp, residual, left = namespace(V), match(Y - fit.mean, V), _left_out(V, weight, fit)
-
-    def squares(i: int) -> Any:
+    squares = []
+    for i in range(fit.kept.shape[1]):
         loo = (residual - V @ (fit.kept[:, i : i + 1] * fit.rotated)) / left[:, i : i + 1]
-        return xp.sum(weigh(loo**2, weight), axis=0)
-
-    return xp.stack([squares(i) for i in range(fit.kept.shape[1])])
+        squares.append(xp.sum(weigh(loo**2, weight), axis=0))
+    return xp.stack(squares)
 
 
 def _fold_sums(
@@ -362,30 +339,38 @@ def _with_ones(V: Any) -> Any:
 
 
 def loo_errors(
-    spectrum: RidgeSpectrum, Y: Array | Labels, ridges: Array, counted: Array | None = None
+    spectrum: RidgeSpectrum, labels: Labels, ridges: Array, counted: Array | None = None
 ) -> Array:
     """Return leave-one-out squared errors for each λ, (n_ridges, n_labels), on the host.
 
     They are means over all rows, or over the counted ones, weighted. Where labels are unknown, they
-    are those of thirds of the known cells left out together.
+    are those of thirds of the known cells left out together. Of ten ridges or more they are
+    computed for every third, and interpolated by Akima's curves through the logarithms, which vary
+    slowly; splines would overshoot.
     """
-    labels, rows, weight = as_labels(Y, spectrum.weight), spectrum.rows, spectrum.weight
-    Y, mask = (
-        labels.Y,
-        np.isin(np.arange(len(weight)), np.arange(len(weight)) if counted is None else counted),
-    )
+    if len(ridges) >= _FEWEST_TO_INTERPOLATE:
+        from scipy.interpolate import Akima1DInterpolator
+
+        knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])
+        errors = loo_errors(spectrum, labels, ridges[knots], counted)
+        logs = np.log(np.maximum(errors, np.finfo(np.float64).tiny))
+        interpolated = np.exp(Akima1DInterpolator(np.log(ridges[knots]), logs)(np.log(ridges)))
+        interpolated[knots] = errors
+        return interpolated
+    rows, weight = spectrum.rows, spectrum.weight
+    every = np.arange(len(weight))
+    mask = np.isin(every, every if counted is None else counted)
     if labels.known is not None:
-        known = labels.known & mask[:, None]
-        return _unknown.held_out_errors(spectrum, labels, ridges, replace(labels, known=known))
-    parts = [rows.split(array) for array in (Y, weight, mask)]
-    fit = _Fit.of(spectrum, Y, ridges, np.zeros(Y.shape[1], dtype=int))
+        return _unknown.held_out_errors(spectrum, labels, ridges, mask)
+    parts = [rows.split(array) for array in (labels.Y, weight, mask)]
+    fit = _Fit(spectrum, labels.Y, ridges, np.zeros(labels.shape[1], dtype=int))
     squares = rows.total(_squared_errors, parts, [fit]) / float(weight[mask].sum())
     return to_numpy(squares).astype(np.float64)  # one transfer from a device
 
 
 def choose_ridges(
     spectrum: RidgeSpectrum,
-    Y: Array | Labels,
+    labels: Labels,
     ridges: Array = RIDGES,
     shrinkage: float = 0.0,
     counted: Array | None = None,
@@ -400,16 +385,16 @@ def choose_ridges(
     Candidates are in units of the spectrum's scale. Returns λ of each label and the squared error,
     mean over rows, summed over labels.
     """
-    ridges, labels = ridges * spectrum.scale, as_labels(Y, spectrum.weight)
-    errors = interpolate_errors(spectrum, labels, ridges, counted)
-    labels = labels if counted is None else labels.take(counted)
-    share, varies = labels.means, labels.varies
+    ridges = ridges * spectrum.scale
+    errors = loo_errors(spectrum, labels, ridges, counted)
+    counts = (labels if counted is None else labels.take(counted)).counts
+    share, varies = counts.means, counts.varies
     relative = errors / np.where(varies, share * (1 - share), 1)
     pooled = relative[:, varies].mean(axis=1) if varies.any() else np.zeros(len(errors))
     if np.isinf(shrinkage):
         criterion = np.repeat(pooled[:, None], labels.shape[1], axis=1)
     else:
-        smaller = np.minimum(labels.positives, labels.negatives)
+        smaller = np.minimum(counts.positives, counts.negatives)
         criterion = smaller * relative + shrinkage * pooled[:, None]
     best = len(errors) - 1 - criterion[::-1].argmin(axis=0)
     return ridges[best], float(errors[best, np.arange(labels.shape[1])].sum())
@@ -417,7 +402,7 @@ def choose_ridges(
 
 def choose_clear_ridges(
     spectrum: RidgeSpectrum,
-    Y: Array | Labels,
+    labels: Labels,
     ridges: Array,
     shrinkage: float,
     counted: Array | None = None,
@@ -430,7 +415,6 @@ def choose_clear_ridges(
     too high, on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments
     are those of `choose_ridges`.
     """
-    labels = as_labels(Y, spectrum.weight)
     if labels.known is not None:
         some = _unknown.some_labels(labels)
         shared, _ = choose_ridges(spectrum, some, ridges, np.inf, counted)
@@ -450,22 +434,3 @@ def choose_clear_ridges(
     mean = (cells * saved).sum(axis=0) / total
     error = np.linalg.norm(((saved - mean) * cells).T, axis=-1) / total
     return np.where(mean > _CLEAR * error, own, shared)
-
-
-def interpolate_errors(
-    spectrum: RidgeSpectrum, Y: Array | Labels, ridges: Array, counted: Array | None = None
-) -> Array:
-    """Return leave-one-out errors, interpolated between every third of ten ridges or more.
-
-    By Akima's curves through the logarithms, which vary slowly; splines would overshoot.
-    """
-    if len(ridges) < _FEWEST_TO_INTERPOLATE:
-        return loo_errors(spectrum, Y, ridges, counted)
-    from scipy.interpolate import Akima1DInterpolator
-
-    knots = np.union1d(np.arange(0, len(ridges), COARSE), [len(ridges) - 1])
-    errors = loo_errors(spectrum, Y, ridges[knots], counted)
-    logs = np.log(np.maximum(errors, np.finfo(np.float64).tiny))
-    interpolated = np.exp(Akima1DInterpolator(np.log(ridges[knots]), logs)(np.log(ridges)))
-    interpolated[knots] = errors
-    return interpolated

@@ -18,13 +18,12 @@ Ridges are chosen by thirds of the known cells that are taken for unknown.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from labelkin.base import Array
-from labelkin.rows import Labels, concatenate, match, to_numpy
+from labelkin.rows import Labels, match, to_numpy
 
 # Tolerances and steps of conjugate gradients: of the fit, without a fold, and to choose a ridge.
 FIT, FOLD, CHOICE = (1e-8, 300), (5e-3, 24), (5e-2, 24)
@@ -58,11 +57,12 @@ def fill_unknown(
     """
     tolerance, steps = effort
     weight, known = labels.weights[:, None], np.asarray(labels.known)
-    start = np.broadcast_to(labels.means, known.shape) if start is None else start
+    means = labels.counts.means
+    start = np.broadcast_to(means, known.shape) if start is None else start
     Y = np.where(known, labels.Y, start)
     residual = np.where(known, 0.0, smooth(Y) - Y)
     step, square = residual, np.sum(weight * residual**2, axis=0)
-    spread, least = labels.means * (1 - labels.means) * labels.weights.sum(), np.ones(Y.shape[1])
+    spread, least = means * (1 - means) * labels.weights.sum(), np.ones(Y.shape[1])
     going = square > 0
     for _ in range(steps):
         if not going.any():
@@ -115,24 +115,26 @@ def spectrum_smoother(spectrum: Any, ridge: Array) -> Callable[[Array], Array]:
     kept = values / (values + match(np.atleast_1d(ridge), values))
 
     def smooth(Y: Array) -> Array:
-        mean = weight @ Y / spectrum.total
-        coef = kept * rows.total(_project, [rows.split(Y), parts])
-        return to_numpy(concatenate(rows.collect(_expand, shared=[coef]))) + mean
+        mean = weight @ Y / weight.sum()
+        coef = kept * rows.total(project, [rows.split(Y), parts], [mean])
+        return to_numpy(rows.dot(coef)) + mean
 
     return smooth
 
 
-def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Labels) -> Array:
+def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Array) -> Array:
     """Return mean squared errors of known cells taken for unknown, (n_ridges, q).
 
-    `counted` are the labels whose known cells count, all rows of them. From the largest ridge on,
+    `counted`, (n,), are the rows whose known cells count. From the largest ridge on,
     which takes the fewest steps, to the first that is clearly worse than a larger one, that cannot
     be solved in a few steps, or that is too small. These have an error beyond all others.
     """
     part_of = np.random.RandomState(0).randint(_PARTS, size=labels.shape)
     n_parts = _PARTS if labels.shape[1] <= 16 else 1  # of many labels one is enough
     parts = [hide_cells(labels, part_of == part) for part in range(n_parts)]
-    counted = replace(counted, known=np.asarray(counted.known) & (part_of < len(parts)))
+    known = np.asarray(labels.known) & counted[:, None] & (part_of < n_parts)
+    cells = labels.weights[:, None] * known
+    total = np.maximum(cells.sum(axis=0), _TINY)
     filled: list[Any] = [None] * len(parts)
     errors, best = np.full((len(ridges), labels.shape[1]), np.inf), np.inf
     for i in np.argsort(ridges)[::-1]:
@@ -145,7 +147,7 @@ def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Label
             converged &= reached
         if not converged and np.isfinite(best):
             break
-        errors[i] = np.sum(counted.cells * squares, axis=0) / np.maximum(counted.total, _TINY)
+        errors[i] = np.sum(cells * squares, axis=0) / total
         best = min(best, errors[i].sum())
         if errors[i].sum() > _CLEARLY_WORSE * best:
             break
@@ -157,19 +159,16 @@ def some_labels(labels: Labels) -> Labels:
 
     Widths and a ridge for all labels are chosen by these, in bounded time.
     """
-    varies = np.flatnonzero(labels.varies)
+    varies = np.flatnonzero(labels.counts.varies)
     if labels.known is None or len(varies) <= _SEARCH_LABELS:
         return labels
-    order = varies[np.argsort(labels.positives[varies], kind="stable")]
+    order = varies[np.argsort(labels.counts.positives[varies], kind="stable")]
     return labels.select(order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(np.intp)])
 
 
-# Functions of a block of V.
+# A function of a block of V.
 
 
-def _project(V: Any, Y: Array, weight: Array) -> Any:
-    return V.T @ match(weight[:, None] * Y, V)
-
-
-def _expand(V: Any, coef: Any) -> Any:
-    return V @ coef
+def project(V: Any, Y: Array, weight: Array, mean: Array) -> Any:
+    """Return VᵀW(y − ȳ)."""
+    return V.T @ match(weight[:, None] * (Y - mean), V)

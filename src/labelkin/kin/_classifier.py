@@ -23,10 +23,10 @@ from labelkin.kin._combination import fit_combination
 from labelkin.kin._explain import explain_kin
 from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._plan import EFFORTS, Limits, Planner, limits_of
-from labelkin.kin._views import View, as_float_rows, learn_views
+from labelkin.kin._views import View, as_floats, learn_views
 from labelkin.many import LabelTreeClassifier
 from labelkin.metrics import METRICS
-from labelkin.rows import Labels, Rows, as_rows, to_device_of, to_numpy
+from labelkin.rows import Labels, Rows, count_stored, to_device_of, to_numpy
 
 
 class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -272,7 +272,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
-        fold_of = draw_folds(len(rows), limits, rng)
+        # of at most `sample_rows` rows; the others are in no fold, −1
+        fold_of, n_scored = np.full(len(rows), -1), min(len(rows), limits.sample_rows)
+        fold_of[rng.permutation(len(rows))[:n_scored]] = np.arange(n_scored) % limits.n_folds
         scored = np.flatnonzero(fold_of >= 0)
         planner = Planner(
             viewed,
@@ -289,12 +291,14 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        costs, rest = planner.costs(members)
+        # Each learner takes half a second in which it does little, which the plan leaves out.
+        costs = [0.5 + m.seconds / len(m.learners) for m in members for _ in m.learners]
+        rest = n_scored * labels.shape[1] * len(members) / limits.combined
         progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
 
         # Calibrate, weigh, calibrate
-        labels, self.oob_indices_ = labels.take(scored).dense(), counted[scored]
+        labels, self.oob_indices_ = labels.take(scored), counted[scored]
         log_odds, n_jobs = [m.log_odds for m in members], effective_n_threads(self.n_jobs)
         with limit_blas(1):  # of many short products, more threads would wait for each other
             self.combination_, proba, member_proba = fit_combination(
@@ -350,7 +354,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
                 f"n_embedding must be less than the number of columns of X, {k}, got "
                 f"{self.n_embedding}: embeddings are the last columns, after words."
             )
-        is_large = limits.is_large(n, labels.shape[1])
+        is_large = n * labels.shape[1] > limits.large_entries
         # For explanations; of very many rows none is shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
         self._row_weight = None if is_large else labels.weight
@@ -358,10 +362,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if len(counted) < n:
             rows, labels = rows.take(counted), labels.take(counted)
         # Small rows are dense; large ones stay sparse, or become so if they are mostly zero.
-        self._dense = n * k <= limits.dense_entries or not (
-            rows.is_sparse() or rows.n_stored() < n * k / 10
-        )
-        rows = as_float_rows(rows, self._dense).persist()
+        n_stored, is_sparse = rows.total(count_stored)
+        self._dense = n * k <= limits.dense_entries or not (is_sparse or n_stored < n * k / 10)
+        rows = rows.apply(as_floats, [self._dense]).persist()
         self._typical = typical_values(rows)
         return rows, labels, counted
 
@@ -408,12 +411,14 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     def _keep_members(self, members: list[Member]) -> None:
         """Keep the members that have a weight, and the views that they use."""
         kept = np.flatnonzero(np.abs(self.combination_.label_weights_).max(axis=1) >= 0.01)
-        self.combination_.keep(kept)
         self.members_ = [(members[i].name, members[i]) for i in kept]
         used = {member.view for _, member in self.members_}
         self.views_ = {name: view for name, view in self.views_.items() if name in used}
-        self.weights_ = self.combination_.weights_
-        self.label_weights_ = self.combination_.label_weights_
+        found = self.combination_
+        found.curves_ = [found.curves_[i] for i in kept]
+        found.scales = [found.scales[i] for i in kept]
+        self.weights_ = found.weights_ = found.weights_[kept]
+        self.label_weights_ = found.label_weights_ = found.label_weights_[kept]
 
     def _score(self, y: Array, proba: Array, labels: Array) -> float:
         metric = METRICS[self.oob_metric]
@@ -427,17 +432,14 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     def _proba(self, X: Matrix) -> Array:
         if hasattr(self, "label_tree_"):
             return self.label_tree_._proba(X)
-        rows = as_rows(to_numpy(X))
-        batches = gen_batches(len(rows), 4_096)  # which bounds the memory
-        found = [self._batch_proba(rows.take(np.arange(b.start, b.stop))) for b in batches]
+        rows = to_numpy(X)
+        batches = gen_batches(rows.shape[0], 4_096)  # which bounds the memory
+        found = [self.combination_.proba(self._member_scores(rows[batch])) for batch in batches]
         return to_device_of(np.concatenate(found), X)
 
-    def _batch_proba(self, rows: Rows) -> Array:
-        X = as_float_rows(rows, self._dense).gather()
-        return self.combination_.proba(self._member_scores(X))
-
     def _member_scores(self, X: Matrix) -> list[Array]:
-        """Return the scores of each member for rows as floats."""
+        """Return the scores of each member for rows."""
+        X = as_floats(X, self._dense)
         views = {name: view(X) for name, view in self.views_.items()}
         return map_threads(lambda m: m.scores(views[m.view]), self.estimators_, self.n_jobs)
 
@@ -453,14 +455,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if hasattr(self, "label_tree_"):
             return self.label_tree_._explain_row(row)
         return explain_kin(self, row)
-
-
-def draw_folds(n_samples: int, limits: Limits, rng: np.random.RandomState) -> Array:
-    """Return the fold of each row; −1 for rows that are not scored, of very many."""
-    n_scored = min(n_samples, limits.sample_rows)
-    fold_of = np.full(n_samples, -1, dtype=np.intp)
-    fold_of[rng.permutation(n_samples)[:n_scored]] = np.arange(n_scored) % limits.n_folds
-    return fold_of
 
 
 def repeat_rows(labels: Labels) -> Array | slice:

@@ -11,7 +11,7 @@ fitted once more without two folds at a time and applied to these. These cross-f
 are the ensemble's estimate of its own performance.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import expit, logit
@@ -23,6 +23,7 @@ from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
 
+@dataclass(eq=False, repr=False)
 class Combination:
     """Curves of the members, their weights, and curves of the weighted mean.
 
@@ -45,13 +46,12 @@ class Combination:
         Those of the weighted mean.
     """
 
-    curves_: list[SlopeCalibration]
-    weights_: Array
-    label_weights_: Array
-    mean_curves_: SlopeCalibration
-
-    def __init__(self, limits: Limits, scales: list[str]) -> None:
-        self.limits, self.scales = limits, scales
+    limits: Limits
+    scales: list[str]
+    curves_: list[SlopeCalibration] = field(init=False)
+    weights_: Array = field(init=False)
+    label_weights_: Array = field(init=False)
+    mean_curves_: SlopeCalibration = field(init=False)
 
     def fit(
         self,
@@ -71,28 +71,21 @@ class Combination:
         log_odds = self.member_log_odds(scores)
         self.weights_ = fit_member_weights(log_odds, labels, limits)
         self.label_weights_ = fit_label_weights(log_odds, self.weights_, labels, limits, n_jobs)
+        mean = np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
         mean_start = None if start is None else start.mean_curves_
-        self.mean_curves_ = fit_curves(self._mean(log_odds), targets, "none", limits, mean_start)
+        self.mean_curves_ = fit_curves(mean, targets, "none", limits, mean_start)
         return self
 
     def proba(self, scores: list[Array]) -> Array:
         """Return probabilities from the members' scores."""
-        return self.mean_curves_(self._mean(self.member_log_odds(scores)))
+        log_odds = self.member_log_odds(scores)
+        return self.mean_curves_(np.einsum("mq,mnq->nq", self.label_weights_, log_odds))
 
     def member_log_odds(self, scores: list[Array]) -> Array:
         """Return the bounded log odds by each member alone, (n_members, n, q)."""
         bound = logit(1 - self.limits.least_proba)
         pairs = zip(self.curves_, scores, strict=True)
         return np.stack([np.clip(curves.log_odds(s), -bound, bound) for curves, s in pairs])
-
-    def _mean(self, log_odds: Array) -> Array:
-        return np.einsum("mq,mnq->nq", self.label_weights_, log_odds)
-
-    def keep(self, kept: Array) -> None:
-        """Keep some of the members; the curves of the mean stay."""
-        self.curves_ = [self.curves_[i] for i in kept]
-        self.scales = [self.scales[i] for i in kept]
-        self.weights_, self.label_weights_ = self.weights_[kept], self.label_weights_[kept]
 
 
 def fit_combination(
@@ -140,10 +133,12 @@ def smooth_targets(labels: Labels, pseudo_count: float) -> Labels:
     every label as likely as 1/n even where all scores exclude it: more likely than a label that was
     never seen, which would then rank last for every row.
     """
-    positives, varies, count = labels.positives, labels.varies, 1 / labels.shape[1]
-    high = np.where(varies, (positives + pseudo_count) / (positives + 2 * pseudo_count), 1.0)
-    low = np.where(varies, count / (labels.negatives + 2 * count), 0.0)
-    return replace(labels, Y=labels.mask(np.where(labels.Y > 0, high, low)))
+    counts, count = labels.counts, 1 / labels.shape[1]
+    high = (counts.positives + pseudo_count) / (counts.positives + 2 * pseudo_count)
+    low = count / (counts.negatives + 2 * count)
+    high, low = np.where(counts.varies, [high, low], [[1.0], [0.0]])
+    low = low if labels.known is None else low * labels.known
+    return Labels(np.where(labels.Y > 0, high, low), labels.weight, labels.known)
 
 
 def fit_curves(
@@ -153,25 +148,19 @@ def fit_curves(
     limits: Limits,
     start: SlopeCalibration | None = None,
 ) -> SlopeCalibration:
-    """Fit curves to scores and smoothed targets; the search begins at the curves `start`."""
-    precision = limits.slope_precision[scale == "log_odds"]
-    points, targets = condense(scores, targets, limits)
-    return SlopeCalibration(precision, scale).fit(points, targets, start)
+    """Fit curves to scores and smoothed targets; the search begins at the curves `start`.
 
-
-def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Labels]:
-    """Return fewer points for curves: rows of a label with nearly equal scores become one.
-
-    Each column is sorted by its score. At both ends, where a curve bends, rows are points of their
-    own; between them, as many blocks of rows are averaged. A logistic loss is linear in the target,
-    and scores inside a block hardly differ, so that the curves are those of all rows. Weighted rows
-    stay as they are: sorted by score, the blocks of the columns would differ in weight.
+    Of many rows, those of a label with nearly equal scores become one point. Each column is sorted
+    by its score. At both ends, where a curve bends, rows are points of their own; between them, as
+    many blocks of rows are averaged. A logistic loss is linear in the target, and scores inside a
+    block hardly differ, so that the curves are those of all rows. Weighted rows stay as they are:
+    sorted by score, the blocks of the columns would differ in weight.
     """
-    n, q = scores.shape
-    edge = limits.edge_points
-    cells = np.broadcast_to(targets.cells, targets.shape)
+    curves = SlopeCalibration(limits.slope_precision[scale == "log_odds"], scale)
+    (n, q), edge = scores.shape, limits.edge_points
     if n * q <= limits.stage_entries or n <= 4 * edge or targets.weight is not None:
-        return scores, targets
+        return curves.fit(scores, targets, start)
+    cells = np.broadcast_to(targets.cells, targets.shape)
     starts = np.concatenate(
         [
             np.arange(edge),
@@ -186,10 +175,9 @@ def condense(scores: Array, targets: Labels, limits: Limits) -> tuple[Array, Lab
         points[:, label] = np.add.reduceat((score * cell)[order], starts)
         means[:, label] = np.add.reduceat(target[order], starts)
         sizes[:, label] = np.add.reduceat(cell[order], starts)
+    weight, known = (sizes[:, 0], None) if targets.known is None else (None, sizes)
     size = np.maximum(sizes, 1)
-    if targets.known is None:
-        return points / size, Labels(means / size, sizes[:, 0])
-    return points / size, Labels(means / size, known=sizes)
+    return curves.fit(points / size, Labels(means / size, weight, known), start)
 
 
 def choose_scales(
@@ -204,37 +192,31 @@ def choose_scales(
     Members whose scores are log odds have the scale "none".
     """
     n_labels = max(1, limits.stage_entries // len(labels))
-    by_frequency = np.argsort(labels.positives, kind="stable")
-    some = by_frequency[np.linspace(0, labels.shape[1] - 1, n_labels).astype(np.intp)]
     if n_labels < labels.shape[1]:
+        by_frequency = np.argsort(labels.counts.positives, kind="stable")
+        some = by_frequency[np.linspace(0, labels.shape[1] - 1, n_labels).astype(np.intp)]
         scores = [s[:, some] for s in scores]
         labels = labels.select(some)
+    choices = [
+        ["none" if given else scale for given in log_odds] for scale in ("deviation", "log_odds")
+    ]
 
-    def scales(scale: str) -> list[str]:
-        return ["none" if known else scale for known in log_odds]
-
-    def held_out_loss(scale: str, part: Array) -> float:
+    def held_out_loss(scales: list[str], part: Array) -> float:
         targets = smooth_targets(labels.take(~part), limits.pseudo_count)
         rest, held_out = ([s[rows] for s in scores] for rows in (~part, part))
-        one = Combination(limits, scales(scale))
+        one = Combination(limits, scales)
         members = zip(rest, one.scales, strict=True)
         one.curves_ = [fit_curves(s, targets, own, limits) for s, own in members]
         curves = fit_curves(one.member_log_odds(rest).mean(axis=0), targets, "none", limits)
         odds = curves.log_odds(one.member_log_odds(held_out).mean(axis=0))
         out = labels.take(part)
-        return float(out.weights @ out.mask(log_loss(odds, out.Y)).sum(axis=1))
+        return float((out.cells * log_loss(odds, out.Y)).sum())
 
-    halves = [fold_of % 2 == half for half in (0, 1)] if fold_of.any() else []
-    straight, on_odds = (
-        sum(held_out_loss(scale, part) for part in halves) if not all(log_odds) else 0.0
-        for scale in ("deviation", "log_odds")
-    )
-    return scales("log_odds" if on_odds < straight else "deviation")
-
-
-def equal_share(n_samples: Array, limits: Limits) -> Array:
-    """Return by how much weights learned from some rows are drawn back to equal ones."""
-    return 1 / (1 + (n_samples / limits.few_rows) ** 2)
+    if all(log_odds) or not fold_of.any():
+        return choices[0]
+    halves = [fold_of % 2 == half for half in (0, 1)]
+    straight, on_odds = (sum(held_out_loss(one, half) for half in halves) for one in choices)
+    return choices[on_odds < straight]
 
 
 def fit_member_weights(log_odds: Array, labels: Labels, limits: Limits) -> Array:
@@ -244,7 +226,7 @@ def fit_member_weights(log_odds: Array, labels: Labels, limits: Limits) -> Array
     the members' log odds, without a penalty, and each member's difference from it, with a ridge.
     """
     m, n, _ = log_odds.shape
-    equal, varies = np.full(m, 1 / m), np.flatnonzero(labels.varies)
+    equal, varies = np.full(m, 1 / m), np.flatnonzero(labels.counts.varies)
     if m == 1 or not len(varies):
         return equal
     # Evenly spaced rows: these are in random folds, so that their order does not matter.
@@ -259,7 +241,8 @@ def fit_member_weights(log_odds: Array, labels: Labels, limits: Limits) -> Array
     coef = fit_logistic(design, y, ridge, tol=1e-4, start=start, weight=weight)
     weights = np.maximum(coef[-1] / m + coef[:-1] - coef[:-1].mean(), 0)
     weights = weights / weights.sum() if weights.sum() > 0 else equal
-    share = equal_share(np.mean(labels.n_known), limits)
+    # Weights learned from few rows are drawn back to equal ones.
+    share = 1 / (1 + (labels.counts.samples.mean() / limits.few_rows) ** 2)
     return (1 - share) * weights + share * equal
 
 
@@ -272,12 +255,13 @@ def fit_label_weights(
     shared weights, with a ridge: labels with few positives hardly leave the shared weights. A
     label's weights add up to 1.
     """
-    (m, n, q), varies = log_odds.shape, np.flatnonzero(labels.varies)
+    (m, n, q), counts, varies = log_odds.shape, labels.counts, np.flatnonzero(labels.counts.varies)
     weights = np.repeat(shared[:, None], q, axis=1)
     if m == 1 or not len(varies):
         return weights
-    penalty = limits.label_ridge * np.broadcast_to(labels.total, q)[:, None]
-    applied = 1 - equal_share(np.broadcast_to(labels.n_known, q)[varies], limits)
+    penalty = limits.label_ridge * counts.total[:, None]
+    # As above: of few rows, a part of the differences is applied.
+    applied = 1 - 1 / (1 + (counts.samples[varies] / limits.few_rows) ** 2)
 
     def change(some: Array) -> Array:
         odds = np.ascontiguousarray(np.moveaxis(log_odds[:, :, some], 2, 0))

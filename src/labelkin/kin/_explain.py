@@ -9,8 +9,7 @@ from labelkin.base import Matrix
 from labelkin.explain._fields import as_log_odds
 from labelkin.kernel._explain import nearest_rows, row_effects
 from labelkin.kernel._regression import KernelRidge
-from labelkin.kin._views import as_float_rows
-from labelkin.rows import as_rows
+from labelkin.kin._views import as_floats
 
 
 def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
@@ -19,7 +18,7 @@ def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
     A member adds its weight times its log odds; the intercept is what calibration adds. Training
     samples are those of the kernel regression with the largest weight.
     """
-    X = as_float_rows(as_rows(row), model._dense).gather()
+    X = as_floats(row, model._dense)
     views = {name: view(X) for name, view in model.views_.items()}
     members, combination = model.estimators_, model.combination_
     scores = [member.scores(views[member.view]) for member in members]

@@ -8,8 +8,8 @@ the rows in memory has ``in_memory = True``; what uses all threads itself, ``own
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -18,13 +18,13 @@ from sklearn.base import clone
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import shares_without_fold
+from labelkin.calibration._curves import counts_without_fold
 from labelkin.constraints import BagSampler
 from labelkin.kernel._regression import (
     KernelRidge,
+    distances,
     median_distance,
     sample_rows,
-    squared_distances,
 )
 from labelkin.kernel._unknown import CHOICE, fill_unknown, hide_cells
 from labelkin.projection._pairwise import TrainingRows
@@ -33,7 +33,6 @@ from labelkin.rows import (
     Rows,
     add_to_diagonal,
     as_rows,
-    diagonal,
     namespace,
     to_device_of,
     to_numpy,
@@ -58,6 +57,8 @@ class Member:
     """One learner or several."""
     log_odds: bool = False
     """Whether scores are log odds; else they are regressions on 0 and 1."""
+    seconds: float = 0.0
+    """Time of one processor that its training takes, by the cost model of `Limits`."""
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries, given in the member's view."""
@@ -76,7 +77,9 @@ def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
     counts = known.sum(axis=0)
     mean = sum(np.where(k[:, None], s, 0.0) for k, s in zip(known, scores, strict=True))
     mean = mean / np.maximum(counts, 1)[:, None]
-    return np.where(counts[:, None] > 0, mean, shares_without_fold(labels, fold_of))
+    positives, rest = counts_without_fold(labels, fold_of)
+    share = positives / np.maximum(rest, np.finfo(np.float64).tiny)
+    return np.where(counts[:, None] > 0, mean, share)
 
 
 def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
@@ -95,6 +98,7 @@ def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomSt
     return bags
 
 
+@dataclass(eq=False, repr=False)
 class PartLearner:
     """A learner of the rows of some whole folds, `part`.
 
@@ -103,10 +107,9 @@ class PartLearner:
     time of one learner of all rows, where that time grows faster than the rows.
     """
 
-    in_memory = True
-
-    def __init__(self, part: Array, learner: KernelRidge) -> None:
-        self.part, self.learner = part, learner
+    part: Array
+    learner: KernelRidge
+    in_memory: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores; NaN for rows without a fold."""
@@ -123,6 +126,7 @@ class PartLearner:
         return self.learner.scores(rows)
 
 
+@dataclass(eq=False, repr=False)
 class ProjectionLearner:
     """Kernel ridge on a constraint projection whose pairs come from a bag of whole folds.
 
@@ -139,14 +143,12 @@ class ProjectionLearner:
     `components_`, (n_columns, d), is in single precision.
     """
 
-    components_: Array
-    in_memory = True
-
-    def __init__(
-        self, bag: Array, threshold: float, dropped: float, regression: KernelRidge
-    ) -> None:
-        self.bag, self.threshold, self.dropped = bag, threshold, dropped
-        self.regression = regression
+    bag: Array
+    threshold: float
+    dropped: float
+    regression: KernelRidge
+    components_: Array = field(init=False)
+    in_memory: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
@@ -179,56 +181,61 @@ def ratio_directions(
         training.scatter_difference(*(to_device_of(p, training.rows) for p in (none, pairs)))[0]
         for pairs in (cannot_link, must_link)
     )
-    ridge = float(diagonal(within).sum()) / k
+    ridge, spread = float(xp.linalg.trace(within)) / k, float(xp.linalg.trace(between))
     # No pair of a kind, or must-links of equal rows only.
-    if ridge <= float(xp.finfo(dtype).eps) * float(diagonal(between).sum()) or not len(cannot_link):
+    if ridge <= float(xp.finfo(dtype).eps) * spread or not len(cannot_link):
         return to_device_of(np.eye(k), training.rows)
-    ratios, directions = _generalised_eigh(between, add_to_diagonal(within, ridge))
+    within = add_to_diagonal(within, ridge)
+    if isinstance(within, np.ndarray):
+        ratios, directions = linalg.eigh(between, within, check_finite=False)
+    else:
+        root = xp.linalg.inv(xp.linalg.cholesky(within))
+        ratios, directions = xp.linalg.eigh(root @ between @ root.T)
+        directions = root.T @ directions
     # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
     zeros = int(xp.sum(xp.astype(ratios <= 1e-10 * ratios[-1], xp.int64)))
     first = max(int(dropped * k), zeros)
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
 
 
-def _generalised_eigh(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of B⁻¹A, ascending, and their vectors."""
-    if isinstance(A, np.ndarray):
-        return linalg.eigh(A, B, check_finite=False)
-    xp = namespace(A)
-    root = xp.linalg.inv(xp.linalg.cholesky(B))
-    values, vectors = xp.linalg.eigh(root @ A @ root.T)
-    return values, root.T @ vectors
-
-
+@dataclass(eq=False, repr=False)
 class TreesLearner:
     """A forest of all labels together, grown in ten groups of trees on bags of whole folds.
 
     With about 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as
     strong as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none
-    of its labels.
+    of its labels. Trees of a single label grow on the rows where it is known; of several, unknown
+    labels are replaced by a kernel regression on the known labels of the bag.
     """
 
-    forest_: Any
-    in_memory = own_threads = True
-
-    def __init__(self, forest: Any, bag: float) -> None:
-        self.forest, self.bag = forest, bag
+    forest: Any
+    bag: float
+    forest_: Any = field(init=False)
+    in_memory: ClassVar[bool] = True
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
-        X, (n, q), weight = rows.gather(), labels.shape, labels.weight
+        X, (n, q), weight, known = rows.gather(), labels.shape, labels.weight, labels.known
         n_trees, rng = self.forest.n_estimators, np.random.RandomState(random_state)
         forest = clone(self.forest).set_params(warm_start=True, random_state=rng)
         total, counts, grown = np.zeros((n, q)), np.zeros(n), 0
         bags = draw_bags(fold_of, min(10, n_trees), self.bag, rng)
-        targets_of = _known_targets(rows, labels)
+        smooth = _fit_smoother(rows, labels) if known is not None and q > 1 else None
         for i, bag in enumerate(bags):
+            grown_on, outside = bag, np.setdiff1d(np.arange(n), bag)
+            if smooth is not None:
+                hidden = hide_cells(labels, np.isin(np.arange(n), outside)[:, None])
+                target = np.clip(fill_unknown(smooth, hidden, CHOICE)[0][bag], 0, 1)
+            else:
+                if known is not None and known[bag].any():
+                    grown_on = bag[known[bag, 0]]
+                target = labels.Y[grown_on].astype(np.float64)
             # With warm_start, fit grows the trees that are missing, on the rows it is given.
             size = n_trees * (i + 1) // len(bags)
             forest.set_params(n_estimators=size)
-            grown_on, target = targets_of(bag)
+            target = target.ravel() if q == 1 else target
             forest.fit(X[grown_on], target, None if weight is None else weight[grown_on])
-            outside = np.setdiff1d(np.arange(n), bag)
             if len(outside):
                 trees = forest.estimators_[grown:]
                 total[outside] += len(trees) * _mean_of_trees(trees, X[outside], forest.n_jobs)
@@ -242,6 +249,7 @@ class TreesLearner:
         return _mean_of_trees(self.forest_.estimators_, rows, self.forest_.n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class LabelTreesLearner:
     """A forest of its own for each label, on the same groups of folds.
 
@@ -249,11 +257,11 @@ class LabelTreesLearner:
     own has few of these splits, and is predicted better by trees that split for it alone.
     """
 
-    learners_: list[TreesLearner]
-    in_memory = own_threads = True
-
-    def __init__(self, forest: Any, bag: float) -> None:
-        self.forest, self.bag = forest, bag
+    forest: Any
+    bag: float
+    learners_: list[TreesLearner] = field(init=False)
+    in_memory: ClassVar[bool] = True
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return scores by the groups without a row's fold; NaN where there is none."""
@@ -270,42 +278,22 @@ class LabelTreesLearner:
         return np.hstack([learner.scores(rows) for learner in self.learners_])
 
 
-def _known_targets(rows: Rows, labels: Labels) -> Callable[[Array], tuple[Array, Array]]:
-    """Return a function of a bag: the rows on which trees grow, and their targets.
+def _fit_smoother(rows: Rows, labels: Labels) -> Callable[[Array], Array]:
+    """Return the kernel regression that fills in unknown labels, of those known in a bag.
 
-    Of a single label, those where it is known. Of several, unknown labels are replaced by a kernel
-    regression on the known labels of the bag: of 500 rows with three quarters of the labels hidden,
-    trees had 67 % average precision with means in their place, and 79 % with this (medical).
+    Of 500 rows with three quarters of the labels hidden, trees had 67 % average precision with
+    means in their place, and 79 % with this (medical).
     """
-    known = labels.known
-    if known is not None and labels.shape[1] > 1:
-        sample = rows.take(sample_rows(len(rows), np.random.RandomState(0), _FILL_SAMPLE))
-        width = median_distance(squared_distances(sample.gather()))
-        # Neither depends on labels of rows outside the bag.
-        regression = KernelRidge("rbf", width=width, n_landmarks=_FILL_LANDMARKS)
-        smooth = regression.fit_smoother(rows, labels, _FILL_RIDGE)
-
-    def targets_of(bag: Array) -> tuple[Array, Array]:
-        target = labels.Y[bag].astype(np.float64)
-        if known is not None and target.shape[1] > 1:
-            outside = ~np.isin(np.arange(len(labels)), bag)[:, None]
-            filled, _ = fill_unknown(smooth, hide_cells(labels, outside), CHOICE)
-            target = np.clip(filled[bag], 0, 1)
-        elif known is not None and known[bag].any():
-            kept = known[bag, 0]
-            bag, target = bag[kept], target[kept]
-        return bag, target.ravel() if target.shape[1] == 1 else target
-
-    return targets_of
+    sample = rows.take(sample_rows(len(rows), np.random.RandomState(0), _FILL_SAMPLE))
+    # Neither the width nor the landmarks depend on labels of rows outside the bag.
+    width = median_distance(distances("rbf", sample.gather()))
+    regression = KernelRidge("rbf", width=width, n_landmarks=_FILL_LANDMARKS)
+    return regression.fit_smoother(rows, labels, _FILL_RIDGE)
 
 
 def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:
     """Return the mean prediction of trees; a forest takes 0.1 ms per tree besides."""
-    queries = rows.astype(np.float32)
-
-    def add(part: Array) -> Array:
-        return sum(trees[i].tree_.predict(queries) for i in part)
-
-    parts = np.array_split(np.arange(len(trees)), effective_n_jobs(n_jobs))
-    total = sum(map_threads(add, [part for part in parts if len(part)], n_jobs))
-    return total.reshape(rows.shape[0], -1) / len(trees)
+    queries, size = rows.astype(np.float32), -(-len(trees) // effective_n_jobs(n_jobs))
+    parts = [trees[i : i + size] for i in range(0, len(trees), size)]
+    sums = map_threads(lambda part: sum(t.tree_.predict(queries) for t in part), parts, n_jobs)
+    return sum(sums).reshape(rows.shape[0], -1) / len(trees)

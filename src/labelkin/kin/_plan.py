@@ -23,7 +23,7 @@ from labelkin.kin._learners import (
     draw_bags,
 )
 from labelkin.linear._learner import LogisticLearner
-from labelkin.rows import Rows
+from labelkin.rows import Rows, count_stored
 
 EFFORTS = ("low", "medium", "high")
 _KERNELS = {
@@ -119,10 +119,6 @@ class Limits:
     edge_points: int = 400
     """... but for this many rows with the highest and the lowest scores of each label."""
 
-    def is_large(self, n_samples: int, n_labels: int) -> bool:
-        """Return whether there is logistic regression alone."""
-        return n_samples * n_labels > self.large_entries
-
     def n_parts(self, n_samples: int) -> int:
         """Return in how many parts the rows have a kernel each; 0: landmarks."""
         part_rows = max(1, int((self.part_work / n_samples) ** 0.5))
@@ -189,53 +185,41 @@ class Planner:
     rng: np.random.RandomState
     """Draws the bags of projections."""
 
-    def __post_init__(self) -> None:
-        self.seconds: dict[str, float] = {}  # of each member that is planned
-        (self.n, self.k), self.in_blocks = self.rows["raw"].shape, self.rows["raw"].lazy
-
     def plan(self) -> tuple[list[Member], dict[str, str]]:
         """Return the members to fit, and the names and reasons of those left out."""
         members: list[Member] = []
         left_out: dict[str, str] = {}
         left = self.limits.seconds
-        if self.limits.is_large(self.n, self.n_labels):
+        if len(self.fold_of) * self.n_labels > self.limits.large_entries:
             left_out["others"] = "rows times labels are too many for other members"
-            return [self._linear(n_groups=1)[0]], left_out
-        for member, seconds in self._candidates():
-            if self.in_blocks and getattr(member.learners[0], "in_memory", False):
+            return [self._linear(n_groups=1)], left_out
+        for member in self._candidates():
+            if self.rows["raw"].lazy and getattr(member.learners[0], "in_memory", False):
                 left_out[member.name] = "it needs the rows in memory"
-            elif seconds > left and members:
+            elif member.seconds > left and members:
                 left_out[member.name] = (
-                    f"it would take about {seconds:.0f} s of one processor, and {left:.0f} s of "
-                    f"{self.limits.seconds:.0f} s are left"
+                    f"it would take about {member.seconds:.0f} s of one processor, and "
+                    f"{left:.0f} s of {self.limits.seconds:.0f} s are left"
                 )
             else:
-                self.seconds[member.name] = seconds
                 members.append(member)
-                left -= seconds
+                left -= member.seconds
         return members, left_out
-
-    def costs(self, members: list[Member]) -> tuple[list[float], float]:
-        """Return the seconds that each learner will take, and those of their combination."""
-        # A learner takes half a second in which it does little, which the plan leaves out.
-        of_members = {m.name: 0.5 + self.seconds.get(m.name, 1) / len(m.learners) for m in members}
-        n_scored = int((self.fold_of >= 0).sum())
-        rest = n_scored * self.n_labels * len(members) / self.limits.combined
-        return [of_members[m.name] for m in members for _ in m.learners], rest
 
     def describe(self, members: list[Member], left_out: dict[str, str]) -> list[str]:
         """Return a plan in words, line by line."""
-        size = f"{self.n:,} rows, {self.k:,} features and {self.n_labels:,} labels"
+        n, k = self.rows["raw"].shape
+        size = f"{n:,} rows, {k:,} features and {self.n_labels:,} labels"
         lines = [f"{member.name}: {member.reason}." for member in members]
         lines += [f"{name}: left out, {reason}." for name, reason in left_out.items()]
         return [f"Plan for {size}:", *lines]
 
-    def _candidates(self) -> list[tuple[Member, float]]:
-        """Return members and the seconds that each takes, the most useful first."""
+    def _candidates(self) -> list[Member]:
+        """Return the members that suit the data, the most useful first."""
         if "root" in self.rows:  # texts
             kernels = [("topics", "rbf"), ("raw", "laplacian"), ("root", "laplacian")]
             found = [self._kernel(*one) for one in kernels if one[0] in self.rows]
-            if self.n >= self.limits.linear_rows or self.in_blocks:
+            if len(self.fold_of) >= self.limits.linear_rows or self.rows["raw"].lazy:
                 found.insert(0, self._linear())
             found += self._projections("topics") + self._trees()
             return found
@@ -243,17 +227,17 @@ class Planner:
         smooth = self._kernel("raw" if ranks else "linear", "rbf")
         return [smooth, *ranks, self._linear(), *self._trees(), *self._projections("ranks")]
 
-    def _linear(self, n_groups: int = 5) -> tuple[Member, float]:
-        learner = LogisticLearner(n_groups, self.n_jobs)
-        member = Member("linear", "linear", "a logistic regression", [learner], log_odds=True)
+    def _linear(self, n_groups: int = 5) -> Member:
+        learners = [LogisticLearner(n_groups, self.n_jobs)]
         # Seven fits of about a hundred products with the rows.
-        flops = 7 * 100 * 4.0 * self.rows["linear"].n_stored() * self.n_labels
-        return member, flops / self.limits.flops
+        n_stored, _ = self.rows["linear"].total(count_stored)
+        seconds = 7 * 100 * 4.0 * n_stored * self.n_labels / self.limits.flops
+        return Member("linear", "linear", "a logistic regression", learners, True, seconds)
 
-    def _kernel(self, view: str, kernel: str) -> tuple[Member, float]:
+    def _kernel(self, view: str, kernel: str) -> Member:
         """Return the kernel of a view, exact, the mean of parts, or from landmarks."""
-        n, limits = self.n, self.limits
-        n_parts = 0 if self.in_blocks else limits.n_parts(n)
+        n, limits = len(self.fold_of), self.limits
+        n_parts = 0 if self.rows["raw"].lazy else limits.n_parts(n)
         learners, how = [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
         if n_parts > 1:
             # Rows without a fold are in the part of their number.
@@ -263,21 +247,22 @@ class Planner:
             how = f"the mean of {n_parts} parts of {len(parts[0]):,} rows"
         name = f"{view}_{'rbf' if kernel == 'rbf' else 'laplacian'}"
         reason = f"{_KERNELS[kernel]} of the view {view!r}, {how}"
-        seconds = limits.kernel_seconds(n, self.n_labels, self.rows[view].n_stored() / n)
-        return Member(name, view, reason, learners), seconds
+        n_stored, _ = self.rows[view].total(count_stored)
+        seconds = limits.kernel_seconds(n, self.n_labels, n_stored / n)
+        return Member(name, view, reason, learners, seconds=seconds)
 
     def _regression(self, kernel: str, n_samples: int | None = None, search: int = 600) -> Any:
         """Return the kernel regression that suits a number of rows."""
-        n, limits = n_samples or self.n, self.limits
-        if n <= limits.exact_rows and not self.in_blocks:
+        n, limits = n_samples or len(self.fold_of), self.limits
+        if n <= limits.exact_rows and not self.rows["raw"].lazy:
             return KernelRidge(kernel, clear_ridges=True, search_rows=search, refine_rows=0)
-        if n_samples or (limits.n_parts(n) == 1 and not self.in_blocks):
+        if n_samples or (limits.n_parts(n) == 1 and not self.rows["raw"].lazy):
             return DirectKernelRidge(kernel, search_rows=search, refine_rows=0)
         m = limits.n_landmarks(n)
         return KernelRidge(kernel, n_landmarks=m, landmark_means=True, refine_rows=0)
 
-    def _projections(self, view: str) -> list[tuple[Member, float]]:
-        """Return the kernels on projections of a view, and what they take together."""
+    def _projections(self, view: str) -> list[Member]:
+        """Return the kernels on projections of a view, if there are any."""
         if view not in self.rows or not self.n_projections:
             return []
         limits = self.limits
@@ -293,19 +278,19 @@ class Planner:
         ]
         reason = f"Gaussian kernels on projections of the view {view!r} that separate label sets"
         # The scatters of two kinds of pairs, their common eigenvectors, and the kernel.
-        k, n, kept = self.rows[view].shape[1], self.n, 1 - limits.dropped
+        (n, k), kept = self.rows[view].shape, 1 - limits.dropped
         one = (4.0 * n + 8.0 * k) * k**2 / limits.flops
         one += limits.kernel_seconds(n, self.n_labels, kept * k)
-        return [(Member("projections", view, reason, learners), len(learners) * one)]
+        return [Member("projections", view, reason, learners, seconds=len(learners) * one)]
 
-    def _trees(self) -> list[tuple[Member, float]]:
+    def _trees(self) -> list[Member]:
         """Return a forest of each label alone where it takes little time, else of all labels."""
         if self.n_trees == 0:
             return []
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
-        n, q, limits = self.n, self.n_labels, self.limits
-        tried = max(1, int(self.k**0.75))  # features at a node, between all and the usual root
+        (n, k), q, limits = self.rows["raw"].shape, self.n_labels, self.limits
+        tried = max(1, int(k**0.75))  # features at a node, between all and the usual root
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.label_trees
         seconds = q * n_trees * n * tried / limits.tree_tests
@@ -313,13 +298,15 @@ class Planner:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)
-            learner: Any = LabelTreesLearner(forest, limits.bag)
-            return [(Member("trees", "raw", "a forest of each label alone", [learner]), seconds)]
+            learners: list[Any] = [LabelTreesLearner(forest, limits.bag)]
+            return [
+                Member("trees", "raw", "a forest of each label alone", learners, seconds=seconds)
+            ]
         n_trees = self.n_trees or limits.n_trees
         nodes = 2 * limits.bag * n / limits.leaf
         if 8.0 * n_trees * nodes * q > limits.fit_memory / 4:
             return []
         forest = ExtraTreesRegressor(n_trees, n_jobs=self.n_jobs, **parameters)
-        learner = TreesLearner(forest, limits.bag)
+        learners = [TreesLearner(forest, limits.bag)]
         seconds = n_trees * n * tried / limits.tree_tests
-        return [(Member("trees", "raw", "trees of all labels together", [learner]), seconds)]
+        return [Member("trees", "raw", "trees of all labels together", learners, seconds=seconds)]

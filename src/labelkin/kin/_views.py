@@ -5,13 +5,14 @@ differs between word counts, measurements and codes; an ensemble need not choose
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
 from labelkin.base import Array, Matrix
 from labelkin.kin._plan import Limits
-from labelkin.rows import Place, Rows, as_dense, scale_columns, to_numpy, unit_rows
+from labelkin.rows import Place, Rows, as_dense, count_stored, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
 
@@ -24,22 +25,24 @@ class Raw:
         return X
 
 
+@dataclass(eq=False, repr=False)
 class WithoutLast:
     """A view of the first columns alone; the last ones are embeddings."""
 
-    def __init__(self, view: View, n_first: int, n_last: int) -> None:
-        self.view, self.n_first, self.n_last = view, n_first, n_last
+    view: View
+    n_first: int
+    n_last: int
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
         return self.view(X[:, : self.n_first])
 
 
+@dataclass(eq=False, repr=False)
 class WithEmbedding:
     """A view of texts beside their embeddings, the last columns."""
 
-    def __init__(self, view: WithoutLast) -> None:
-        self.view = view
+    view: WithoutLast
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
@@ -49,23 +52,25 @@ class WithEmbedding:
         return np.hstack([texts, as_dense(embedding)])
 
 
+@dataclass(eq=False, repr=False)
 class Standard:
     """Each feature divided by its standard deviation."""
 
-    def __init__(self, rows: Rows) -> None:
-        self.divisor = rows.moments().spread()
+    divisor: Array
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
         return scale_columns(X, 1 / self.divisor)
 
 
+@dataclass(eq=False, repr=False)
 class Ranks:
-    """Each value's share of smaller training values of its feature, ties counted half."""
+    """Each value's share of smaller training values of its feature, ties counted half.
 
-    def __init__(self, rows: Rows, max_rows: int) -> None:
-        n = len(rows)
-        self.values = np.sort(rows.take(np.arange(0, n, -(-n // max_rows))).gather().T, axis=1)
+    `values`, (k, n), are those of each feature, sorted.
+    """
+
+    values: Array
 
     def __call__(self, X: Array) -> Array:
         """Return the view of rows."""
@@ -76,16 +81,16 @@ class Ranks:
         return ranks
 
 
+@dataclass(eq=False, repr=False)
 class Words:
     """Counts times log(n / rows with the word), to a power, in rows of length 1.
 
-    With the power ½, frequent words of a document dominate the others less.
+    With the power ½, frequent words of a document dominate the others less. `weight` are the
+    logarithms to this power.
     """
 
-    def __init__(self, rows: Rows, power: float) -> None:
-        rows_with = rows.total(_count_positive)
-        self.weight = np.log((len(rows) + 1) / (rows_with + 1)) ** power
-        self.power = power
+    weight: Array
+    power: float
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
@@ -97,6 +102,7 @@ class Words:
         return unit_rows(scale_columns(counts, self.weight))
 
 
+@dataclass(eq=False, repr=False)
 class Topics:
     """Directions of words that occur together, in rows of length 1.
 
@@ -104,8 +110,8 @@ class Topics:
     weighted words (latent semantic analysis), stored in half precision.
     """
 
-    def __init__(self, words: View, directions: Array) -> None:
-        self.words, self.directions = words, directions.astype(np.float16)
+    words: View
+    directions: Array
 
     def __call__(self, X: Matrix) -> Array:
         """Return the view of rows."""
@@ -114,7 +120,7 @@ class Topics:
 
 
 def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> dict[str, View]:
-    """Learn the views that suit the rows, as `as_float_rows` returns them.
+    """Learn the views that suit the rows, as `as_floats` returns them.
 
     Embeddings of texts, the last columns, are beside the topics of words and in ``"linear"``, and
     no part of other views. Beside a table they are columns as others.
@@ -133,18 +139,21 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
             beside = [name for name in ("linear", "topics") if name in cut]
             return {**cut, **{name: WithEmbedding(cut[name]) for name in beside}}
     views: dict[str, View] = {"raw": Raw()}
+    n = len(rows)
     if is_text(rows, limits):
-        views["root"] = Words(rows, 0.5)
-        views["linear"] = Raw() if is_weighted(rows) else Words(rows, 1.0)
+        rarity = np.log((n + 1) / (rows.total(_count_positive) + 1))
+        views["root"] = Words(rarity**0.5, 0.5)
+        views["linear"] = Raw() if is_weighted(rows) else Words(rarity, 1.0)
         size = min(limits.topics, min(rows.shape) // 5)
         if size > 1 and not rows.lazy:
             weighted = views["linear"]
             directions = _leading_directions(weighted(rows.gather()), size, seed, rows.place)
-            views["topics"] = Topics(weighted, directions)
+            views["topics"] = Topics(weighted, directions.astype(np.float16))
     else:
-        views["linear"] = Standard(rows)
-        if not rows.is_sparse():
-            views["ranks"] = Ranks(rows, limits.sample_rows)
+        views["linear"] = Standard(rows.moments().spread())
+        if not rows.total(count_stored)[1]:
+            some = rows.take(np.arange(0, n, -(-n // limits.sample_rows)))
+            views["ranks"] = Ranks(np.sort(some.gather().T, axis=1))
     return views
 
 
@@ -182,18 +191,11 @@ def is_weighted(rows: Rows) -> bool:
     return bool(stored and integers < 0.5 * stored)
 
 
-def as_float_rows(rows: Rows, dense: bool) -> Rows:
-    """Return rows in double precision on the host, to be computed where they were.
-
-    They are C-ordered arrays if `dense`, else CSR matrices, or blocks of either on Dask.
-    """
-    return rows.apply(_as_floats, [dense])
-
-
 # Functions of a block of rows.
 
 
-def _as_floats(X: Matrix, dense: bool) -> Matrix:
+def as_floats(X: Matrix, dense: bool) -> Matrix:
+    """Return rows in double precision on the host: a C-ordered array if `dense`, else CSR."""
     X = to_numpy(X)
     if not dense:
         return sparse.csr_matrix(X, dtype=np.float64)

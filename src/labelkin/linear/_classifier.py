@@ -15,7 +15,7 @@ from labelkin.calibration import SlopeCalibration
 from labelkin.calibration._curves import expit, log_loss
 from labelkin.explain import ExplainMixin
 from labelkin.linear._learner import LabelFitter, draw_folds
-from labelkin.rows import Labels, Rows, is_dask, namespace, to_device_of
+from labelkin.rows import Labels, Rows, count_stored, is_dask, namespace, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: three fifths of the time on 9,743 texts with 363 labels, for the same metrics.
@@ -176,7 +176,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         rows, labels = self._validate(X, y, sample_weight)
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
-        rows, q = self._in_working_precision(rows), labels.shape[1]
+        rows, q = self._in_working_precision(rows).persist(), labels.shape[1]
         fitter = LabelFitter(rows, labels, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))
@@ -204,7 +204,8 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         return self
 
     def _in_working_precision(self, rows: Rows) -> Rows:
-        large = self.tol >= _SINGLE_TOL and rows.is_sparse() and rows.n_stored() > _MAX_DOUBLE
+        n_stored, is_sparse = rows.total(count_stored)
+        large = self.tol >= _SINGLE_TOL and is_sparse and n_stored > _MAX_DOUBLE
         return rows.apply(_single_precision, dtype=np.float32) if large else rows
 
     def _fit_out_of_fold(
@@ -278,5 +279,4 @@ def _single_precision(block: Matrix) -> Matrix:
 
 
 def _total_loss(odds: Array, labels: Labels) -> float:
-    losses = labels.mask(log_loss(odds, labels.Y.astype(odds.dtype)))
-    return float((labels.weights @ losses).sum())
+    return float((labels.cells * log_loss(odds, labels.Y.astype(odds.dtype))).sum())

@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,15 +14,14 @@ from sklearn.utils import check_random_state, gen_batches
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import log_loss
-from labelkin.linear._minimise import minimise, weigh_rows
+from labelkin.linear._minimise import minimise
 from labelkin.rows import (
     ColumnMoments,
     Labels,
     Rows,
-    as_labels,
     as_rows,
-    astype,
     concatenate,
+    count_stored,
     namespace,
     take,
     to_numpy,
@@ -62,14 +61,16 @@ class Weights(NamedTuple):
     n_iter: Array
 
 
+@dataclass(eq=False, repr=False)
 class LabelFitter:
     """Fits labels on weighted samples, in threads over batches of labels; see `minimise`."""
 
-    def __init__(
-        self, rows: Rows, labels: Labels, *, tol: float, max_iter: int, n_jobs: int | None
-    ) -> None:
-        self.rows, self.labels = rows.persist(), labels
-        self.tol, self.max_iter, self.n_jobs = tol, max_iter, n_jobs
+    rows: Rows
+    labels: Labels
+    _: KW_ONLY
+    tol: float
+    max_iter: int
+    n_jobs: int | None
 
     def fit(
         self,
@@ -89,9 +90,9 @@ class LabelFitter:
         if not kept.all():
             kept = np.flatnonzero(kept)
             rows, labels = rows.take(kept).persist(), labels.take(kept)
-        positives, constant = labels.positives[numbers], ~labels.varies[numbers]
-        prior = np.log((positives + 1) / (labels.negatives[numbers] + 1))
-        weighted, columns = weigh_rows(rows, labels.weights), rows.moments(labels.weight)
+        counts, columns = labels.counts, rows.moments(labels.weight)
+        constant = ~counts.varies[numbers]
+        prior = np.log((counts.positives + 1) / (counts.negatives + 1))[numbers]
 
         def fit_batch(batch: Array) -> tuple[Array, Array, Array]:
             coef = rows.array(np.zeros((rows.shape[1], len(batch))))
@@ -102,10 +103,9 @@ class LabelFitter:
                 intercept = namespace(known).where(fixed, intercept, known)
             if constant[batch].all():  # perhaps because there is no row
                 return coef, intercept, np.zeros(len(batch), dtype=np.intp)
-            some = labels.select(numbers[batch])
             return minimise(
-                weighted,
-                [rows.split(array) for array in (some.Y, some.known) if array is not None],
+                rows,
+                labels.select(numbers[batch]),
                 coef,
                 intercept,
                 rows.array(C[batch]),
@@ -116,7 +116,7 @@ class LabelFitter:
             )
 
         # Labels of one batch are similarly frequent, and converge after similarly many steps.
-        order = np.argsort(-positives, kind="stable")
+        order = np.argsort(-counts.positives[numbers], kind="stable")
         n_entries = int(rows.sizes.max()) + rows.shape[1]
         if rows.in_threads:
             size = int(np.clip(_BATCH_ENTRIES // n_entries, _MIN_BATCH, _MAX_BATCH))
@@ -174,10 +174,10 @@ class LabelFitter:
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
         one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
         """
-        rows, labels = self.rows, self.labels
-        smaller = np.minimum(labels.positives, labels.negatives)
+        labels, counts = self.labels, self.labels.counts
+        smaller = np.minimum(counts.positives, counts.negatives)
         numbers = np.flatnonzero(smaller > 0)
-        spread = squared_spread(rows.moments(labels.weight))
+        spread = squared_spread(self.rows.moments(labels.weight))
         grid = _GRID / spread if spread > 0 else np.ones(1)
         if not len(numbers):
             return np.full(len(smaller), grid[len(grid) // 2])
@@ -186,8 +186,8 @@ class LabelFitter:
             order = numbers[np.argsort(-smaller[numbers], kind="stable")]
             numbers = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
         labels = labels.select(numbers)
-        share = labels.means
-        prior_loss = -labels.total * (share * np.log(share) + (1 - share) * np.log1p(-share))
+        share, total = labels.counts.means, labels.counts.total
+        prior_loss = -total * (share * np.log(share) + (1 - share) * np.log1p(-share))
         starts: dict[int, Weights] = {}
         relative: dict[int, Array] = {}
 
@@ -198,7 +198,7 @@ class LabelFitter:
                 tol = max(self.tol, _SEARCH_TOL)
                 for part, fitted, odds in self.leave_out(fold, C, numbers, starts, tol):
                     starts[fold[part[0]]], out = fitted, labels.take(part)
-                    loss += out.weights @ out.mask(log_loss(odds, out.Y.astype(odds.dtype)))
+                    loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
                 relative[place] = loss / prior_loss
             return relative[place].mean()
 
@@ -216,6 +216,7 @@ class LabelFitter:
         return chosen
 
 
+@dataclass(eq=False, repr=False)
 class LogisticLearner:
     """Logistic regressions of all labels at once, one C for all labels.
 
@@ -229,46 +230,44 @@ class LogisticLearner:
     too large or too small for it.
     """
 
-    C_: float
-    unit_: float = 1.0
-    coef_: Array
-    intercept_: Array
-    own_threads = on_device = True
-
-    def __init__(self, n_groups: int = 5, n_jobs: int | None = None) -> None:
-        self.n_groups, self.n_jobs = n_groups, n_jobs
+    n_groups: int = 5
+    n_jobs: int | None = None
+    C_: float = field(init=False)
+    unit_: float = field(init=False, default=1.0)
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
+    own_threads: ClassVar[bool] = True
 
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out log odds of the rows, on the host.
 
         Those of a fold −1 are never left out, and missing in the result.
         """
-        rows, labels, rng = as_rows(rows), as_labels(labels), check_random_state(random_state)
-        (n, k), q = rows.shape, labels.shape[1]
+        rng, (n, k), q = check_random_state(random_state), rows.shape, labels.shape[1]
         if n * q > _BLOCK_ENTRIES:
-            labels = replace(labels, Y=sparse.csc_array(labels.Y))
-        is_sparse = rows.is_sparse() or rows.n_stored() < _SPARSE_SHARE * n * k
+            labels = Labels(sparse.csc_array(labels.Y), labels.weight, labels.known)
+        n_stored, is_sparse = rows.total(count_stored)
+        is_sparse = is_sparse or n_stored < _SPARSE_SHARE * n * k
+        size = squared_spread(rows.moments(labels.weight))
+        self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
         # Dense columns are centred, so that large means cost no digits; a sparse column is not
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, is_sparse], dtype=dtype)
-        size = squared_spread(prepared.moments(labels.weight))
-        self.unit_ = 2.0 ** round(np.log2(size) / 2) if size > 0 else 1.0
-        prepared = prepared.apply(_divide, [self.unit_], dtype=dtype).placed()
+        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype)
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]
         how: Any = {"tol": _TOL, "max_iter": _MAX_ITER, "n_jobs": self.n_jobs}
-        fitter, self.C_ = LabelFitter(prepared, labels, **how), 1.0
+        fitter, self.C_ = LabelFitter(prepared.placed().persist(), labels, **how), 1.0
         if len(left_out):
             # C with the least log loss of groups of rows left out, on a sample of them
             sample = rng.permutation(n)[:_SEARCH_ROWS]
             search = np.arange(len(sample)) % int(np.clip(len(left_out), 2, _SEARCH_GROUPS))
             order = np.argsort(sample)
             some = sample[order]
-            sampled = LabelFitter(fitter.rows.take(some), labels.take(some), **how)
+            sampled = LabelFitter(fitter.rows.take(some).persist(), labels.take(some), **how)
             self.C_ = float(sampled.choose_C(search[order])[0])
         self.coef_ = np.empty((k, q), dtype=np.float16)
         self.intercept_ = np.empty(q)
@@ -329,12 +328,9 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
 # Functions of a block.
 
 
-def _prepare(block: Matrix, centre: Array, is_sparse: bool) -> Matrix:
-    """Return centred dense rows, or sparse rows in single precision."""
+def _prepare(block: Matrix, centre: Array, unit: float, is_sparse: bool) -> Matrix:
+    """Return centred dense rows, or sparse rows in single precision, divided by a unit."""
     block = to_numpy(block)
-    return sparse.csr_array(block).astype(np.float32) if is_sparse else block - centre
-
-
-def _divide(block: Matrix, unit: float) -> Matrix:
-    # SciPy divides sparse rows in double precision.
-    return astype(block / unit, block.dtype)
+    if is_sparse:
+        return (sparse.csr_array(block) / unit).astype(np.float32)
+    return (block - centre) / unit

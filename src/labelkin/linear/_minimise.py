@@ -19,6 +19,7 @@ the optimum is at most the length of the gradient, |g|: a label has converged wh
 ``tol`` times 2|w| − |g|, and when a shift of the intercept by ``tol`` would overshoot.
 """
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -27,8 +28,8 @@ import numpy as np
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import expit
 from labelkin.rows import (
-    Blocks,
     ColumnMoments,
+    Labels,
     Rows,
     column_dots,
     column_sums,
@@ -48,15 +49,10 @@ _LEAVING = 0.1
 _OVERSHOOT = 0.5
 
 
-def weigh_rows(rows: Rows, weight: Array) -> Blocks:
-    """Return the blocks of rows, each with the weights of its rows."""
-    return rows.map(_weigh, [rows.split(weight)])
-
-
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # such steps are shortened
 def minimise(
-    rows: Blocks,
-    Y: Any,
+    rows: Rows,
+    labels: Labels,
     coef: Array,
     intercept: Array,
     C: Array,
@@ -68,14 +64,13 @@ def minimise(
 ) -> tuple[Array, Array, Array]:
     """Fit the labels of a batch; those that have converged leave it.
 
-    `rows` are those of `weigh_rows`, and `Y` the labels of each block; or these and the weights of
-    their cells. The search starts at `coef`,
-    (k, b), and `intercept`, (b,), in whose type the arithmetic is; labels that are `constant` stay
-    there. Returns both of all labels, and the iterations of each label until it converged or no
-    step could lower its objective; else `max_iter`.
+    The search starts at `coef`, (k, b), and `intercept`, (b,), in whose type the arithmetic is;
+    labels that are `constant` stay there. `columns` are the moments of the rows. Returns both of
+    all labels, and the iterations of each label until it converged or no step could lower its
+    objective; else `max_iter`.
     """
     largest = float(namespace(coef).max(columns.variance + columns.mean**2)) ** 0.5
-    batch = _Batch(rows, Y, coef, intercept, C)
+    batch = _Batch(rows, labels, coef, intercept, C)
     n_iter = np.full(coef.shape[1], max_iter)
     stuck, done = constant, np.zeros(coef.shape[1], dtype=bool)
     finished = []
@@ -86,16 +81,17 @@ def minimise(
         n_iter[batch.labels[now & ~done]] = iteration
         done = now
         if done.mean() >= _LEAVING or stuck.any():
-            finished.append(batch.weights(np.flatnonzero(done)))
-            staying = np.flatnonzero(~done)
+            leaving, staying = np.flatnonzero(done), np.flatnonzero(~done)
+            weights = batch.labels, batch.coef, batch.intercept
+            finished.append([take(array, leaving, axis=-1) for array in weights])
             batch, done = batch.take(staying), done[staying]
             gradient = take(gradient, staying, axis=1)
         if not len(batch.labels):
             break
         stuck = batch.move(gradient, columns)
-    finished.append(batch.weights(np.arange(len(batch.labels))))
-    labels, coefs, intercepts = map(list, zip(*finished, strict=True))
-    order = np.argsort(np.concatenate(labels))
+    finished.append([batch.labels, batch.coef, batch.intercept])
+    numbers, coefs, intercepts = map(list, zip(*finished, strict=True))
+    order = np.argsort(np.concatenate(numbers))
     coef, intercept = concatenate(coefs, axis=1), concatenate(intercepts)
     return take(coef, order, axis=1), take(intercept, order), n_iter
 
@@ -108,14 +104,16 @@ class _Batch:
     computed again from those that were given.
     """
 
-    def __init__(self, rows: Blocks, Y: Any, coef: Array, intercept: Array, C: Array) -> None:
+    def __init__(self, rows: Rows, labels: Labels, coef: Array, intercept: Array, C: Array) -> None:
         xp, self.rows, self.C = namespace(coef), rows, C
         self.labels = np.arange(coef.shape[1])
-        self.Y = rows.map(_label, Y)
+        weighted = labels.weight is not None or labels.known is not None
+        cells = labels.cells if weighted else None
+        self.Y = rows.map(_label, [rows.split(labels.Y), rows.split(cells)])
         self.coef, self.intercept, self.square = coef, intercept, column_dots(coef, coef)
         self.step, self.shift = xp.zeros_like(coef), xp.zeros_like(intercept)
         self.along_step = self.step_square = self.shift  # coef · step, |step|²
-        self.go_to(self.at(coef, intercept, self.step, self.shift))
+        self.go_to(_at, [], [coef, intercept, self.step, self.shift])
 
     def take(self, columns: Array) -> "_Batch":
         """Return some of the labels."""
@@ -127,19 +125,10 @@ class _Batch:
                 setattr(some, name, take(value, columns, axis=-1))
         return some
 
-    def weights(self, columns: Array) -> tuple[Array, Array, Array]:
-        """Return numbers, weights and intercepts of some of the labels."""
-        parts = (take(part, columns, axis=-1) for part in (self.coef, self.intercept))
-        return self.labels[columns], *parts
-
-    def at(self, coef: Array, intercept: Array, step: Array, shift: Array) -> Blocks:
-        """Return the point of some weights, after a step: log odds, their change, and e and d."""
-        return self.rows.map(_at, [self.Y.blocks], [coef, intercept, step, shift])
-
-    def go_to(self, points: Blocks) -> None:
-        """Set the point, and the sums there."""
-        self.points = points
-        self.slope, self.e, self.d, self.Xe = self.rows.total(_sums, [points.blocks])
+    def go_to(self, function: Callable, parts: list[Any], shared: list[Any]) -> None:
+        """Set the point that a function of a block returns, and the sums there."""
+        self.points = self.rows.map(function, [self.Y.blocks, *parts], shared)
+        self.slope, self.e, self.d, self.Xe = self.rows.total(_sums, [self.points.blocks])
 
     def converged(self, gradient: Array, total: float, largest: float, tol: float) -> np.ndarray:
         """Return which labels have converged, on the host; what is below rounding is zero.
@@ -187,11 +176,9 @@ class _Batch:
         for _ in range(_SHORTENINGS):
             if self.rows.lazy:
                 part, lifted = share * step, share * shift
-                points = self.at(self.coef + part, self.intercept + lifted, part, lifted)
+                self.go_to(_at, [], [self.coef + part, self.intercept + lifted, part, lifted])
             else:
-                parts = [self.Y.blocks, before, u.blocks]
-                points = self.rows.map(_follow, parts, [mix, share])
-            self.go_to(points)
+                self.go_to(_follow, [before, u.blocks], [mix, share])
             slope = linear + share * square + C * self.slope / share
             falls = slope <= allowed  # False for NaN
             # The host waits for the device once per trial.
@@ -212,7 +199,7 @@ class _Batch:
         self.along_step = share * linear + self.step_square
         self.coef, self.intercept = self.coef + self.step, self.intercept + self.shift
         if not fell.all():
-            self.go_to(self.at(self.coef, self.intercept, self.step, self.shift))
+            self.go_to(_at, [], [self.coef, self.intercept, self.step, self.shift])
         return ~fell | flat
 
     def _minimum(self, plane: tuple, along: tuple, gram: tuple) -> tuple[Array, Array, Array]:
@@ -244,27 +231,27 @@ class _Batch:
         return a, b, -(self.e / d + a * u + b * v)
 
 
-# Functions of a block: of weighted rows, (X, weight), and of a point, (log odds, change, e, d).
+# Functions of a block: of its rows X, its labels, (Y,) or (Y, weights of the cells), and a point,
+# (log odds, change, e, d).
 
 
-def _weigh(X: Matrix, weight: Array) -> tuple:
-    return (X,) if (weight == 1).all() else (X, match(weight[:, None], X))
-
-
-def _label(rows: tuple, *labels: Array) -> tuple:
-    return tuple(match(array, rows[0]) for array in labels)
+def _label(X: Matrix, Y: Array, cells: Array | None) -> tuple:
+    target = match(Y, X)
+    if cells is None:
+        return (target,)
+    return target, namespace(target).broadcast_to(match(cells, X), Y.shape)
 
 
 def _take_labels(arrays: tuple, columns: Array) -> tuple:
     return tuple(take(array, columns, axis=1) for array in arrays)
 
 
-def _at(rows: tuple, Y: tuple, coef: Array, intercept: Array, step: Array, shift: Array) -> tuple:
-    return _point(rows, Y, _change(rows, coef, intercept), _change(rows, step, shift))
+def _at(X: Matrix, Y: tuple, coef: Array, intercept: Array, step: Array, shift: Array) -> tuple:
+    return _point(Y, _change(X, coef, intercept), _change(X, step, shift))
 
 
-def _change(rows: tuple, direction: Array, offset: Array) -> Array:
-    xp, X = namespace(direction), rows[0]
+def _change(X: Matrix, direction: Array, offset: Array) -> Array:
+    xp = namespace(direction)
     if not bool(xp.any(direction != 0)):
         return xp.broadcast_to(offset, (X.shape[0], offset.shape[0]))
     change = X @ direction
@@ -272,20 +259,20 @@ def _change(rows: tuple, direction: Array, offset: Array) -> Array:
     return change
 
 
-def _point(rows: tuple, Y: tuple, odds: Array, change: Array) -> tuple:
+def _point(Y: tuple, odds: Array, change: Array) -> tuple:
     p = expit(odds)
     e = p - Y[0]
     d = 1 - p
     d *= p
-    for weight in (*rows[1:], *Y[1:]):
-        e *= weight
-        d *= weight
+    for cells in Y[1:]:
+        e *= cells
+        d *= cells
     return odds, change, e, d
 
 
-def _sums(rows: tuple, point: tuple) -> tuple:
+def _sums(X: Matrix, point: tuple) -> tuple:
     _, change, e, d = point
-    return column_dots(e, change), column_sums(e), column_sums(d), rows[0].T @ e
+    return column_dots(e, change), column_sums(e), column_sums(d), X.T @ e
 
 
 def _plane(u: Array, point: tuple) -> tuple:
@@ -295,11 +282,11 @@ def _plane(u: Array, point: tuple) -> tuple:
     return column_sums(du), column_sums(dv), *dots
 
 
-def _follow(rows: tuple, Y: tuple, point: tuple, u: Array, mix: tuple, share: Array) -> tuple:
+def _follow(X: Matrix, Y: tuple, point: tuple, u: Array, mix: tuple, share: Array) -> tuple:
     a, b, lift = mix
     odds, v, _, _ = point
     change = a * u
     change += b * v
     change += lift
     change *= share
-    return _point(rows, Y, odds + change, change)
+    return _point(Y, odds + change, change)

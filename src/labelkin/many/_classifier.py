@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.special import logit
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -29,8 +30,6 @@ from labelkin.rows import Labels, is_dask, to_numpy
 
 # Rows held out for the second stage, of n: n / 10 between these bounds, at most n / 4.
 _MIN_HELD_OUT, _MAX_HELD_OUT = 1_000, 10_000
-# Probabilities that log odds are computed of.
-_TINY = 1e-9
 
 
 class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
@@ -233,12 +232,12 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             self.ranker_.fit(found, relevant, None if own.weight is None else own.weight[row])
             proba, weights = self.ranker_.proba(found), own.weights[row]
             progress.step()
-            total = float(own.positives.sum())
+            total = float(own.counts.positives.sum())
             self.threshold_ = (
                 0.5 if self._n_labels == 1 else _best_cut(proba, relevant, weights, total)
             )
             missed = 1 - (weights * relevant).sum() / max(total, 1)
-            self.remainder_ = (max(missed, 0.0) * labels.means).astype(np.float32)
+            self.remainder_ = (max(missed, 0.0) * labels.counts.means).astype(np.float32)
             self.n_held_out_ = int(n_held_out)
 
             # All rows, but for the trees
@@ -276,7 +275,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         texts = _as_csr(texts)
         if not self.zero_shot:
             keep = row_of_entries(texts.indptr)
-            texts.data = np.where(labels.positives[keep] > 0, texts.data, 0)
+            texts.data = np.where(labels.counts.positives[keep] > 0, texts.data, 0)
             texts.eliminate_zeros()
         return texts
 
@@ -291,7 +290,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         sizes = np.concatenate([np.diff(block.indptr) for block in blocks])
         labels = np.concatenate([block.labels for block in blocks])
         scores = np.concatenate([block.scores for block in blocks])
-        return Candidates(np.concatenate([[0], np.cumsum(sizes)]), labels, scores)
+        return Candidates(np.append(0, np.cumsum(sizes)), labels, scores)
 
     def _sparse_proba(self, X: Matrix) -> Matrix:
         """Return the probabilities of the candidates, CSR."""
@@ -306,10 +305,6 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         blocks = map_blocks(rank, _as_csr(X), self._n_labels, self.n_jobs)
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
-    @property
-    def _n_labels(self) -> int:
-        return 1 if self._one_target else len(self.classes_)
-
     def _proba(self, X: Matrix) -> Array:
         found = self._sparse_proba(X)
         proba = np.tile(self.remainder_.astype(np.float64), (found.shape[0], 1))
@@ -320,11 +315,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         return proba > self.threshold_
 
     def _predict_sparse(self, X: Matrix) -> sparse.csr_array:
-        return self._cut(self._sparse_proba(X))
-
-    def _cut(self, proba: Matrix) -> sparse.csr_array:
-        """Return 1 where sparse probabilities are above the threshold."""
-        found = sparse.csr_array(proba > self.threshold_, dtype=np.int64)
+        found = sparse.csr_array(self._labels_of(self._sparse_proba(X)), dtype=np.int64)
         found.sort_indices()
         return found
 
@@ -351,7 +342,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         if not self.sparse_output or self._one_target or is_dask(X):
             return super()._predict_with_proba(X)
         proba = self._sparse_proba(self._validate_predict(X))
-        return self._cut(proba), proba
+        return sparse.csr_array(self._labels_of(proba), dtype=np.int64), proba
 
     def predict_topk(self, X: ArrayLike, k: int = 10) -> tuple[Array, Array]:
         """Return the k most probable labels of each sample, the most probable first.
@@ -399,7 +390,8 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             (without.data, words[without.indices], without.indptr),
             shape=(len(words), row.shape[1]),
         )
-        odds = _log_odds(self._proba(sparse.vstack([row, rest], format="csr")))
+        proba = self._proba(sparse.vstack([row, rest], format="csr"))
+        odds = logit(np.clip(proba, 1e-9, 1 - 1e-9))
         neighbors = self.sources_[1]
         near = neighbors.nearest(row)
         order = np.argsort(-near.data, kind="stable")
@@ -441,8 +433,3 @@ def _best_cut(proba: Array, relevant: Array, weight: Array, total: float) -> flo
     best = int(np.argmax(f1))
     after = proba[order[best + 1]] if best + 1 < len(order) else 0.0
     return float((proba[order[best]] + after) / 2)
-
-
-def _log_odds(proba: Array) -> Array:
-    proba = np.clip(proba, _TINY, 1 - _TINY)
-    return np.log(proba / (1 - proba))

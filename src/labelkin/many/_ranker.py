@@ -29,7 +29,7 @@ _SMALLEST_OTHER = 1e-2
 
 def log_frequency(labels: Labels) -> Array:
     """Return log(1 + weight of the rows that have the label), (q,)."""
-    return np.log1p(labels.positives).astype(np.float32)
+    return np.log1p(labels.counts.positives).astype(np.float32)
 
 
 class Candidates(NamedTuple):

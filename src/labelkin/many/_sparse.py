@@ -14,9 +14,7 @@ def scale_rows(S: Matrix, factors: Array) -> Matrix:
 
 def drop_small(S: Matrix, least: Array | float) -> Matrix:
     """Return the entries that are at least `least` (one number, or one per entry)."""
-    kept = S.data >= least
-    ends = np.concatenate([[0], np.cumsum(kept)])[S.indptr]
-    return sparse.csr_array((S.data[kept], S.indices[kept], ends), shape=S.shape)
+    return _select(S, S.data >= least)
 
 
 def keep_largest(S: Matrix, k: int) -> Matrix:
@@ -25,7 +23,11 @@ def keep_largest(S: Matrix, k: int) -> Matrix:
     for row in np.flatnonzero(np.diff(S.indptr) > k):
         start, end = S.indptr[row], S.indptr[row + 1]
         kept[start + np.argpartition(S.data[start:end], end - start - k)[:-k]] = False
-    ends = np.concatenate([[0], np.cumsum(kept)])[S.indptr]
+    return _select(S, kept)
+
+
+def _select(S: Matrix, kept: Array) -> Matrix:
+    ends = np.append(0, np.cumsum(kept))[S.indptr]
     return sparse.csr_array((S.data[kept], S.indices[kept], ends), shape=S.shape)
 
 

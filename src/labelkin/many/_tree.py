@@ -18,7 +18,7 @@ from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import expit
 from labelkin.linear._learner import LabelFitter, Weights
-from labelkin.many._sparse import scale_rows, unit_rows
+from labelkin.many._sparse import row_of_entries, scale_rows, unit_rows
 from labelkin.rows import Labels, MemoryRows
 
 # Distance of the weights to their optimum, relative to their length: on 60,000 titles a third of it
@@ -60,7 +60,7 @@ class LabelTree:
     ) -> "LabelTree":
         """Fit to CSR rows; `centroids` has one row of unit length per label."""
         q = labels.shape[1]
-        seen = np.flatnonzero(labels.positives > 0)
+        seen = np.flatnonzero(labels.counts.positives > 0)
         self.root_, self.leaf_ = None, sparse.csr_array((X.shape[1], q), dtype=np.float32)
         self.leaf_intercept_ = np.zeros(q, np.float32)
         if not len(seen):
@@ -122,11 +122,10 @@ class LabelTree:
     def scores(self, X: Matrix) -> Matrix:
         """Return probabilities of CSR rows, for the labels that have a word in common with them."""
         found = sparse.csr_array(X @ self.leaf_)
-        odds = found.data + self.leaf_intercept_[found.indices]
-        found.data = expit(odds)
+        found.data = expit(found.data + self.leaf_intercept_[found.indices])
         if self.root_ is not None:
             root = expit((X @ self.root_).toarray() + self.root_intercept_)
-            row = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+            row = row_of_entries(found.indptr)
             found.data *= root[row, self.cluster_[found.indices]]
         return found
 

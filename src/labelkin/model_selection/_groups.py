@@ -46,71 +46,55 @@ def stratify_groups(
 
     `rng` breaks ties; None prefers earlier groups and parts. Every part gets a group.
     """
-    n, n_groups = Y.shape[0], int(group_of.max()) + 1
-    if n_groups < len(shares):
+    n, n_groups, n_parts = Y.shape[0], int(group_of.max()) + 1, len(shares)
+    if n_groups < n_parts:
         raise ValueError(
             f"groups has {n_groups} different {'value' if n_groups == 1 else 'values'}, which "
-            f"cannot fill {len(shares)} parts: ask for fewer folds, or for smaller groups."
+            f"cannot fill {n_parts} parts: ask for fewer folds, or for smaller groups."
         )
     member = sparse.csr_array((np.ones(n), (group_of, np.arange(n))), shape=(n_groups, n))
+    sizes = np.bincount(group_of)
     # The rows count like one more label.
-    counts = sparse.csr_array(sparse.hstack([member @ Y, member.sum(axis=1)[:, None]]))
+    counts = sparse.csr_array(sparse.hstack([member @ Y, sizes[:, None].astype(float)]))
     counts.eliminate_zeros()
     totals = np.asarray(counts.sum(axis=0)).ravel()
-    state = _GroupParts(counts, np.outer(shares, totals))
+    wanted = np.outer(shares, totals)  # what each part still lacks
+    inverse = 1 / np.maximum(wanted, np.finfo(float).tiny)
+    part = np.full(n_groups, -1, dtype=np.intp)
+
+    def put(group: int, target: int, times: int = 1) -> None:
+        """Add a group to a part; with ``times=-1``, take it away."""
+        where = slice(*counts.indptr[group : group + 2])
+        wanted[target, counts.indices[where]] -= times * counts.data[where]
+        part[group] = target
+
+    def costs(group: int) -> np.ndarray:
+        """Return by how much each part becomes less even with a group."""
+        where = slice(*counts.indptr[group : group + 2])
+        labels, count = counts.indices[where], counts.data[where]
+        return ((count**2 - 2 * count * wanted[:, labels]) * inverse[:, labels]).sum(axis=1)
+
+    # Large groups and those with much of a rare label first
     chance = np.arange(n_groups) if rng is None else rng.permutation(n_groups)
-    # Large groups and those with much of a rare label first.
     weight = counts.multiply(counts) @ (1 / np.maximum(totals, 1))
     for group in np.lexsort((chance, -weight)).tolist():
-        state.put(group, int(state.costs(group).argmin()))
+        put(group, int(costs(group).argmin()))
+    # Groups move to where they make the parts more even
     for _ in range(_PASSES):
-        if not sum(state.improve(group) for group in chance.argsort().tolist()):
+        n_moves = 0
+        for group in chance.argsort().tolist():
+            source = int(part[group])
+            put(group, source, -1)
+            cost = costs(group)
+            target = int(cost.argmin())
+            moves = cost[target] < cost[source] - 1e-9 * abs(cost[source])
+            put(group, target if moves else source)
+            n_moves += moves
+        if not n_moves:
             break
-    state.fill_empty()
-    return state.part[group_of]
-
-
-class _GroupParts:
-    """The part of each group so far, and what each part still lacks of every label."""
-
-    def __init__(self, counts: sparse.csr_array, expected: np.ndarray) -> None:
-        self.counts, self.wanted = counts, expected.copy()
-        self.inverse = 1 / np.maximum(expected, np.finfo(float).tiny)
-        self.part = np.full(counts.shape[0], -1, dtype=np.intp)
-
-    def labels(self, group: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of a group, and how many of its rows have each."""
-        where = slice(*self.counts.indptr[group : group + 2])
-        return self.counts.indices[where], self.counts.data[where]
-
-    def put(self, group: int, part: int, times: int = 1) -> None:
-        """Add a group to a part; with ``times=-1``, take it away."""
-        labels, count = self.labels(group)
-        self.wanted[part, labels] -= times * count
-        self.part[group] = part if times > 0 else -1
-
-    def costs(self, group: int) -> np.ndarray:
-        """Return by how much each part becomes less even with a group."""
-        labels, count = self.labels(group)
-        change = (count**2 - 2 * count * self.wanted[:, labels]) * self.inverse[:, labels]
-        return change.sum(axis=1)
-
-    def improve(self, group: int) -> bool:
-        """Move a group to where it makes the parts more even; return whether there is such."""
-        source = int(self.part[group])
-        self.put(group, source, -1)
-        costs = self.costs(group)
-        target = int(costs.argmin())
-        moves = costs[target] < costs[source] - 1e-9 * abs(costs[source])
-        self.put(group, target if moves else source)
-        return moves
-
-    def fill_empty(self) -> None:
-        """Give each part without a group the smallest group of a part that has several."""
-        sizes = np.asarray(self.counts[:, [-1]].todense()).ravel()
-        for part in range(len(self.wanted)):
-            n_groups = np.bincount(self.part, minlength=len(self.wanted))
-            if not n_groups[part]:
-                group = int(np.where(n_groups[self.part] > 1, sizes, np.inf).argmin())
-                self.put(group, int(self.part[group]), -1)
-                self.put(group, part)
+    # A part without a group gets the smallest one of a part that has several
+    for empty in range(n_parts):
+        n_in_part = np.bincount(part, minlength=n_parts)
+        if not n_in_part[empty]:
+            part[np.where(n_in_part[part] > 1, sizes, np.inf).argmin()] = empty
+    return part[group_of]

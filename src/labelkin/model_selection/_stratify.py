@@ -45,11 +45,10 @@ class _Parts:
     """The part of each row so far, and what each part still lacks."""
 
     def __init__(self, Y: sparse.csr_array, shares: np.ndarray) -> None:
-        n = Y.shape[0]
+        n, q = Y.shape
         self.Y = Y
-        self.starts, self.indices = Y.indptr[:-1], Y.indices
-        self.n_labels = Y.indptr[1:] - self.starts  # of each row
-        self.frequency = np.bincount(Y.indices, minlength=Y.shape[1])  # of each label
+        self.n_labels = np.diff(Y.indptr)  # of each row
+        self.frequency = np.bincount(Y.indices, minlength=q)  # of each label
         self.part = np.full(n, -1, dtype=np.intp)
         self.room = shares * n  # number of rows each part lacks; negative: it has too many
         self.wanted = np.outer(shares, self.frequency)  # the same per part and label
@@ -57,24 +56,16 @@ class _Parts:
     def put(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Assign rows to parts; return the number of these rows with each label."""
         n_parts, q = self.wanted.shape
-        labels, n_labels = self.labels_of(rows)
-        got = np.bincount((parts * q).repeat(n_labels) + labels, minlength=n_parts * q)
+        cells = (parts * q).repeat(self.n_labels[rows]) + self.Y[rows].indices
+        got = np.bincount(cells, minlength=n_parts * q).reshape(n_parts, q)
         self.part[rows] = parts
-        self.wanted -= got.reshape(n_parts, q)
+        self.wanted -= got
         self.room -= np.bincount(parts, minlength=n_parts)
-        return np.bincount(labels, minlength=q)
-
-    def labels_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the labels of rows, concatenated, and the number of labels of each row."""
-        n_labels = self.n_labels[rows]
-        # Positions in `indices`: those of the first row, then those of the second, and so on.
-        positions = (self.starts[rows] - n_labels.cumsum() + n_labels).repeat(n_labels)
-        positions += np.arange(len(positions), dtype=positions.dtype)
-        return self.indices[positions], n_labels
+        return got.sum(axis=0)
 
     def labels(self, row: int) -> np.ndarray:
         """Return the labels of a row."""
-        return self.indices[self.starts[row] : self.starts[row] + self.n_labels[row]]
+        return self.Y.indices[slice(*self.Y.indptr[row : row + 2])]
 
     def move(self, row: int, source: int, target: int) -> None:
         """Move one row to another part."""
@@ -88,24 +79,17 @@ class _Parts:
 
 def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
     """Deal the rows label by label, the rarest remaining label first; rows without labels last."""
-    by_label, ends = _by_label(state), state.frequency.cumsum()
-    left = state.frequency.astype(float)
-    left[left == 0] = np.inf
+    order = _similarity_order(state.Y, state.frequency)
+    by_label = state.Y[order].tocsc()  # within a label, similar rows are adjacent
+    left = np.where(state.frequency > 0, state.frequency, np.inf)
     while left[label := left.argmin()] < np.inf:
-        rows = by_label[ends[label] - state.frequency[label] : ends[label]]
+        rows = order[by_label.indices[slice(*by_label.indptr[label : label + 2])]]
         rows = rows[state.part[rows] < 0]
         left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
         left[left == 0] = np.inf
     rows = np.flatnonzero(state.part < 0)
     if len(rows):
         state.put(rows, _deal(state.room, state.room, len(rows), rng))
-
-
-def _by_label(state: _Parts) -> np.ndarray:
-    """Return the rows of each label in turn; within a label, similar rows are adjacent."""
-    order = _similarity_order(state.Y, state.frequency)
-    labels, n_labels = state.labels_of(order)
-    return order.repeat(n_labels)[labels.argsort(kind="stable")]
 
 
 def _similarity_order(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:

@@ -150,7 +150,7 @@ def sum_labels(Y: Matrix, neighbors: Array) -> Matrix:
     if m == 0 or k == 0:
         return xp.zeros((m, q), dtype=xp.int64, device=device)
     sums = []
-    for rows in gen_batches(m, rows_per_block(k * q, 8, device, most=m)):
+    for rows in gen_batches(m, rows_per_block(k * q, device, most=m)):
         labels = xp.take(Y, xp.reshape(neighbors[rows, :], (-1,)), axis=0)
         sums.append(xp.sum(xp.reshape(labels, (-1, k, q)), axis=1, dtype=xp.int64))
     return concatenate(sums)
@@ -190,7 +190,7 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int, known: Array | None =
     if not is_device_array(counts):
         # In blocks of rows, whose bins stay in cache.
         total, first = np.zeros(2 * q * width, dtype=np.intp), np.arange(q) * width
-        for rows in gen_batches(max(n, 1), rows_per_block(q, 8, None, least=1, most=n + 1)):
+        for rows in gen_batches(max(n, 1), rows_per_block(q, None, least=1, most=n + 1)):
             bins = Y[rows].astype(np.intp) * (q * width) + first + counts[rows]
             counted = bins.ravel() if known is None else bins[known[rows]]
             total += np.bincount(counted, minlength=len(total))
@@ -200,7 +200,7 @@ def label_histogram(counts: Matrix, Y: Matrix, width: int, known: Array | None =
     values = xp.reshape(xp.arange(2 * width, device=device), (2 * width, 1, 1))
     both = counts + width * xp.astype(Y, xp.int64)
     total = xp.zeros((2 * width, q), dtype=xp.int64, device=device)
-    for rows in gen_batches(n, rows_per_block(2 * q * width, 8, device, most=n)):
+    for rows in gen_batches(n, rows_per_block(2 * q * width, device, most=n)):
         total = total + xp.count_nonzero(both[None, rows, :] == values, axis=1)
     return xp.permute_dims(xp.reshape(total, (2, width, q)), (0, 2, 1))
 
@@ -214,7 +214,7 @@ def look_up(table: Array, counts: Matrix) -> Array:
     if not is_device_array(counts):
         m, q = counts.shape
         values, labels = np.empty((m, q), dtype=table.dtype), np.arange(q)
-        for rows in gen_batches(max(m, 1), rows_per_block(q, 8, None, least=1, most=m + 1)):
+        for rows in gen_batches(max(m, 1), rows_per_block(q, None, least=1, most=m + 1)):
             values[rows] = table[labels, counts[rows]]
         return values
     return namespace(table).take_along_axis(table.T, counts, axis=0)

@@ -24,7 +24,6 @@ from labelkin.rows import (
     convert_arrays,
     first_of_equals,
     is_device_array,
-    itemsize,
     namespace_and_device,
     rows_per_block,
 )
@@ -112,7 +111,7 @@ class ExactSearch:
                 distances[:, rows] = xp.where(itself, math.inf, own)
             return k_smallest(distances, k)
 
-        blocks = gen_batches(m, rows_per_block(n, itemsize(self.squared_norms), device))
+        blocks = gen_batches(m, rows_per_block(n, device))
         if is_device_array(self.squared_norms) or m * n <= _ONE_THREAD:
             found = list(map(nearest, blocks))
         else:

@@ -8,7 +8,6 @@ from labelkin.rows import (
     DaskBlocks,
     DaskRows,
     as_dense,
-    itemsize,
     namespace_and_device,
     rows_per_block,
 )
@@ -61,7 +60,7 @@ def sum_of_squares(X: Array, pairs: Array) -> Array:
     """Sum (x_i − x_j)(x_i − x_j)ᵀ over the pairs on a device, in blocks of bounded memory."""
     xp, device = namespace_and_device(X)
     n_pairs, k = pairs.shape[0], X.shape[1]
-    size = rows_per_block(3 * k, itemsize(X), device, most=max(n_pairs, 1))
+    size = rows_per_block(3 * k, device, most=max(n_pairs, 1))
     total = xp.zeros((k, k), dtype=X.dtype, device=device)
     for start in range(0, n_pairs, size):
         some = pairs[start : min(start + size, n_pairs), :]

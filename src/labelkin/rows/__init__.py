@@ -29,17 +29,15 @@ from labelkin.rows._arrays import (
     column_dots,
     column_sums,
     concatenate,
-    diagonal,
+    count_stored,
     eigh_positive,
     first_of_equals,
     inverse_cholesky,
     is_accelerator,
     is_device_array,
-    itemsize,
     match,
     namespace,
     namespace_and_device,
-    products,
     rows_per_block,
     scale_columns,
     squared_norms,
@@ -64,4 +62,4 @@ from labelkin.rows._moving import (
     move_to_device,
     to_host,
 )
-from labelkin.rows._rows import Blocks, Labels, MemoryRows, Rows, as_labels
+from labelkin.rows._rows import Blocks, Labels, MemoryRows, Rows

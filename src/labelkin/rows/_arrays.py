@@ -37,19 +37,6 @@ def is_device_array(array: Any) -> bool:
     return library in ("torch", "cupy") or hasattr(array, "__array_namespace__")
 
 
-def namespace_and_device(*arrays: Any) -> tuple[Any, Any]:
-    """Return namespace and device of the first device array; NumPy and None without one."""
-    for array in arrays:
-        if is_device_array(array):
-            return _sklearn_get_namespace(array)[0], array.device
-    return _NUMPY, None
-
-
-def namespace(*arrays: Any) -> Any:
-    """Return the namespace of the first device array; NumPy's without one."""
-    return namespace_and_device(*arrays)[0]
-
-
 def is_accelerator(device: Any) -> bool:
     """Whether a device is a GPU of torch or CuPy."""
     kind = getattr(device, "type", None)  # torch
@@ -65,35 +52,11 @@ def to_numpy(array: Any) -> Any:
     return _convert_to_numpy(array, _sklearn_get_namespace(array)[0])
 
 
-def from_numpy(array: Any, xp: Any, device: Any) -> Any:
-    """Return a NumPy array in a namespace and on a device."""
-    if xp is _NUMPY:
-        return array
-    # A copy: torch would share the memory.
-    return xp.asarray(np.ascontiguousarray(array), device=device, copy=True)
-
-
-def to_device_of(array: Any, reference: Any) -> Any:
-    """Return a NumPy array in the namespace and on the device of another array."""
-    return from_numpy(array, *namespace_and_device(reference))
-
-
 class Place(NamedTuple):
-    """Where arrays are computed: a namespace, and a device of it."""
+    """Where arrays are computed: a namespace, and a device of it; NumPy's is None."""
 
     xp: Any
     device: Any
-
-    @classmethod
-    def of(cls, array: Any) -> "Place":
-        """Return where an array lies; the host for torch's mps, which has no double precision."""
-        xp, device = namespace_and_device(array)
-        return HOST if getattr(device, "type", None) == "mps" else cls(xp, device)
-
-    @property
-    def on_host(self) -> bool:
-        """Whether arrays are NumPy's."""
-        return self.xp is _NUMPY
 
     def put(self, rows: Any, dtype: str | None = None) -> Any:
         """Return NumPy or SciPy rows there, dense on a device.
@@ -101,21 +64,38 @@ class Place(NamedTuple):
         Arrays that are on a device already are returned as they are, also by `HOST`.
         """
         rows = rows if dtype is None else astype(rows, dtype)
-        if self.on_host or is_device_array(rows):
+        if self.xp is _NUMPY or is_device_array(rows):
             return rows
-        if not sparse.issparse(rows):
-            return from_numpy(rows, *self)
-        if self.xp.__name__.rpartition(".")[2] not in ("torch", "cupy"):
-            return from_numpy(rows.toarray(), *self)
-        # Only the nonzero values are copied to the device; the array API has no such assignment.
-        entries = rows.tocoo()
-        row, column, values = (from_numpy(a, *self) for a in (entries.row, entries.col, rows.data))
-        dense = self.xp.zeros(rows.shape, dtype=values.dtype, device=self.device)
-        dense[row, column] = values
-        return dense
+        if sparse.issparse(rows) and self.xp.__name__.rpartition(".")[2] in ("torch", "cupy"):
+            # Only the nonzero values are copied to the device; the array API cannot assign them.
+            entries = rows.tocoo()
+            row, column, values = (self.put(a) for a in (entries.row, entries.col, entries.data))
+            dense = self.xp.zeros(rows.shape, dtype=values.dtype, device=self.device)
+            dense[row, column] = values
+            return dense
+        # A copy: torch would share the memory.
+        return self.xp.asarray(np.ascontiguousarray(as_dense(rows)), device=self.device, copy=True)
 
 
 HOST = Place(_NUMPY, None)
+
+
+def namespace_and_device(*arrays: Any) -> Place:
+    """Return namespace and device of the first device array; `HOST` without one."""
+    for array in arrays:
+        if is_device_array(array):
+            return Place(_sklearn_get_namespace(array)[0], array.device)
+    return HOST
+
+
+def namespace(*arrays: Any) -> Any:
+    """Return the namespace of the first device array; NumPy's without one."""
+    return namespace_and_device(*arrays)[0]
+
+
+def to_device_of(array: Any, reference: Any) -> Any:
+    """Return a NumPy array in the namespace and on the device of another array."""
+    return namespace_and_device(reference).put(array)
 
 
 def astype(array: Any, dtype: Any) -> Any:
@@ -131,7 +111,7 @@ def ascontiguousarray(array: Any) -> Any:
     return array if is_device_array(array) else np.ascontiguousarray(array)
 
 
-def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most: int = 256) -> int:
+def rows_per_block(width: int, device: Any, least: int = 16, most: int = 256) -> int:
     """Return the number of rows, `width` entries each, that a temporary array may have.
 
     On an accelerator the array fills twice scikit-learn's ``working_memory``, 2 GiB by default.
@@ -141,13 +121,8 @@ def rows_per_block(width: int, itemsize: int, device: Any, least: int = 16, most
     if not is_accelerator(device):
         entries = min(_CACHED_ENTRIES, memory // 8)
         return int(np.clip(entries // max(width, 1), least, most))
-    rows = max(int(2 * memory // (max(width, 1) * itemsize)), least)
+    rows = max(int(2 * memory // (max(width, 1) * 8)), least)
     return rows if rows < 128 else rows // 128 * 128  # whole tiles of a matrix product
-
-
-def itemsize(array: Any) -> int:
-    """Return the bytes per entry of a floating array."""
-    return namespace_and_device(array)[0].finfo(array.dtype).bits // 8
 
 
 def match(values: Any, array: Any) -> Any:
@@ -161,13 +136,16 @@ def take(array: Any, indices: Any, axis: int = 0) -> Any:
     """Return rows, or entries along another axis, at NumPy indices; of any matrix."""
     if sparse.issparse(array):
         return array[indices, :] if axis == 0 else array[:, indices]
-    xp, device = namespace_and_device(array)
-    return xp.take(array, from_numpy(np.asarray(indices), xp, device), axis=axis)
+    return namespace(array).take(array, to_device_of(np.asarray(indices), array), axis=axis)
 
 
 def concatenate(parts: list[Any], axis: int = 0) -> Any:
-    """Return arrays of one namespace as one; a single one as it is."""
-    return parts[0] if len(parts) == 1 else namespace(*parts).concat(parts, axis=axis)
+    """Return arrays of one namespace, or rows of CSR matrices, as one; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")
+    return namespace(*parts).concat(parts, axis=axis)
 
 
 class ColumnMoments(NamedTuple):
@@ -180,38 +158,6 @@ class ColumnMoments(NamedTuple):
     variance: Any
     """(k,)."""
 
-    @classmethod
-    def of(cls, X: Matrix, weight: Array | None) -> "ColumnMoments":
-        """Return the moments of the columns of a matrix; without weights all rows count once."""
-        total = float(X.shape[0] if weight is None else weight.sum())
-        if not total:
-            return cls(0.0, 0.0, 0.0)
-        xp = namespace(X)
-        if sparse.issparse(X):
-            share = np.full(X.shape[0], 1.0) if weight is None else weight
-            share = (share / total).astype(X.dtype)
-            mean = X.T @ share
-            return cls(total, mean, np.maximum(X.multiply(X).T @ share - mean**2, 0))
-        if weight is None:
-            return cls(total, xp.mean(X, axis=0), xp.var(X, axis=0))
-        share = match(weight / total, X)
-        mean = share @ X
-        return cls(total, mean, share @ (X - mean) ** 2)
-
-    @classmethod
-    def merge(cls, parts: "list[ColumnMoments]") -> "ColumnMoments":
-        """Return the moments of the rows of several blocks."""
-        if len(parts) == 1:
-            return parts[0]
-        total = sum(part.total for part in parts)
-        shares = [part.total / (total or 1.0) for part in parts]
-        mean = sum(w * part.mean for w, part in zip(shares, parts, strict=True))
-        variance = sum(
-            w * (part.variance + (part.mean - mean) ** 2)
-            for w, part in zip(shares, parts, strict=True)
-        )
-        return cls(total, mean, variance)
-
     def spread(self) -> Array:
         """Return the standard deviation of each column, 1 where it is 0 up to rounding."""
         xp = namespace(self.mean)
@@ -219,26 +165,34 @@ class ColumnMoments(NamedTuple):
         return xp.where(varies, self.variance**0.5, xp.ones_like(self.variance))
 
 
+def column_moments(X: Matrix, weight: Array | None) -> ColumnMoments:
+    """Return the moments of the columns of a matrix; without weights all rows count once."""
+    total = float(X.shape[0] if weight is None else weight.sum())
+    if not total:
+        return ColumnMoments(0.0, 0.0, 0.0)
+    if sparse.issparse(X):
+        share = np.full(X.shape[0], 1.0) if weight is None else weight
+        share = (share / total).astype(X.dtype)
+        mean = X.T @ share
+        return ColumnMoments(total, mean, np.maximum(X.multiply(X).T @ share - mean**2, 0))
+    if weight is None:
+        xp = namespace(X)
+        return ColumnMoments(total, xp.mean(X, axis=0), xp.var(X, axis=0))
+    share = match(weight / total, X)
+    mean = share @ X
+    return ColumnMoments(total, mean, share @ (X - mean) ** 2)
+
+
 def as_dense(X: Matrix) -> Array:
     """Return a matrix as an array."""
     return X.toarray() if sparse.issparse(X) else X
 
 
-def stack(parts: list[Matrix]) -> Matrix:
-    """Put matrices on top of each other; a single one is returned as it is."""
-    if sparse.issparse(parts[0]) and len(parts) > 1:
-        return sparse.vstack(parts, format="csr")
-    return concatenate(parts)
-
-
-def count_stored(X: Matrix) -> int:
-    """Return how many values are not zero."""
-    return int(X.nnz if sparse.issparse(X) else namespace(X).count_nonzero(X))
-
-
-def products(Q: Matrix, X: Matrix) -> Array:
-    """Return the inner products of the rows of two matrices, (m, n)."""
-    return np.asarray(as_dense(Q @ X.T)) if sparse.issparse(Q) else Q @ X.T
+def count_stored(X: Matrix) -> tuple[int, bool]:
+    """Return how many values are not zero, and whether the matrix is sparse."""
+    if sparse.issparse(X):
+        return X.nnz, True
+    return int(namespace(X).count_nonzero(X)), False
 
 
 def squared_norms(X: Matrix) -> Array:
@@ -314,11 +268,6 @@ def inverse_cholesky(A: Array) -> Array:
     A[half:, :half] *= -1
     A[:half, half:] = 0
     return A
-
-
-def diagonal(A: Array) -> np.ndarray:
-    """Return the diagonal of a matrix as an ndarray."""
-    return A.diagonal() if isinstance(A, np.ndarray) else to_numpy(namespace(A).linalg.diagonal(A))
 
 
 def add_to_diagonal(A: Array, values: Any) -> Array:

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
-from labelkin.rows._arrays import HOST, Place, stack
+from labelkin.rows._arrays import HOST, Place, concatenate
 from labelkin.rows._rows import Blocks, MemoryRows, Rows, add
 
 # Rows of one task when the queries are in memory.
@@ -91,6 +91,7 @@ class DaskRows(DaskBlocks, Rows):
         self.n_features = n_features
         self.dtype = dtype
         self.W = W
+        self.shape = int(self.sizes.sum()), n_features if W is None else W.shape[1]
 
     @classmethod
     def from_dask(cls, X: Any) -> "DaskRows":
@@ -121,10 +122,6 @@ class DaskRows(DaskBlocks, Rows):
         parts = [X[batch] for batch in gen_batches(X.shape[0], _QUERY_ROWS)]
         sizes = [part.shape[0] for part in parts]
         return cls([constant(part) for part in parts], sizes, X.shape[1], X.dtype)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.sizes.sum()), self.n_features if self.W is None else self.W.shape[1]
 
     def __matmul__(self, W: Any) -> "DaskRows":
         W = W if self.W is None else self.W @ W
@@ -173,11 +170,11 @@ class DaskRows(DaskBlocks, Rows):
         return DaskRows(blocks, np.diff(cuts), self.shape[1], self.dtype).filled()
 
     def gather(self) -> Any:
-        return stack(compute(self._inputs()))
+        return concatenate(compute(self._inputs()))
 
     def stacked(self) -> Any:
         """Return all rows as one lazy object."""
-        return _task(stack)(self._inputs())
+        return _task(concatenate)(self._inputs())
 
     def predict(self, model: Any, method: str) -> Any:
         """Return what a method of a model in memory gives for the rows, as a lazy Dask array."""

@@ -2,25 +2,26 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, ClassVar
+from operator import matmul
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from labelkin.rows._arrays import (
+    HOST,
     Array,
     ColumnMoments,
     Matrix,
     Place,
+    column_moments,
     concatenate,
-    count_stored,
     is_device_array,
     match,
-    stack,
+    namespace_and_device,
     take,
 )
 
@@ -69,15 +70,11 @@ class Rows(Blocks, ABC):
 
     place: Place
     dtype: Any
+    shape: tuple[int, int]
     sizes: Array
     """Rows of each block."""
     in_threads: bool = False
     """Whether several computations with the rows gain from threads."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -125,47 +122,45 @@ class Rows(Blocks, ABC):
 
     def dot(self, W: Array) -> Array:
         """Return X W in memory, or on the device."""
-        return concatenate(self.collect(_dot, shared=[W]))
-
-    def n_stored(self) -> int:
-        """Return how many values are not zero."""
-        return int(self.total(count_stored))
-
-    def is_sparse(self) -> bool:
-        """Return whether rows, or some blocks of them, are sparse matrices."""
-        return bool(self.total(sparse.issparse))
+        return concatenate(self.collect(matmul, shared=[W]))
 
     @abstractmethod
     def array(self, values: Array) -> Array:
         """Return an ndarray in the dtype of the rows, and where products with them are."""
 
     def moments(self, weight: Array | None = None) -> ColumnMoments:
-        """Return the weighted means and variances of the columns."""
-        return ColumnMoments.merge(self.collect(ColumnMoments.of, [self.split(weight)]))
+        """Return the means and variances of the columns, by weight; None: all rows count once."""
+        parts = self.collect(column_moments, [self.split(weight)])
+        if len(parts) == 1:
+            return parts[0]
+        total = sum(part.total for part in parts)
+        shares = [(part.total / (total or 1.0), part) for part in parts]
+        mean = sum(share * part.mean for share, part in shares)
+        variance = sum(s * (part.variance + (part.mean - mean) ** 2) for s, part in shares)
+        return ColumnMoments(total, mean, variance)
 
 
 class MemoryRows(Rows):
     """Rows in memory, most often in one block: a NumPy array, a CSR matrix or a device array.
 
-    `place` is where they are to be computed; None: where they lie.
+    `place` is where they are to be computed; None: where they lie, or on the host for torch's mps,
+    which has no double precision.
     """
 
     def __init__(self, blocks: Sequence[Matrix], place: Place | None = None) -> None:
         super().__init__(blocks)
         self.dtype = blocks[0].dtype
         self.sizes = np.array([block.shape[0] for block in blocks])
-        self.place = Place.of(blocks[0]) if place is None else place
+        self.shape = int(self.sizes.sum()), blocks[0].shape[1]
+        place = namespace_and_device(blocks[0]) if place is None else place
+        self.place = HOST if getattr(place.device, "type", None) == "mps" else place
         self.in_threads = not is_device_array(blocks[0])
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.sizes.sum()), self.blocks[0].shape[1]
 
     def array(self, values: Array) -> Array:
         return match(values, self.blocks[0])
 
     def gather(self) -> Matrix:
-        return stack(self.blocks)
+        return concatenate(self.blocks)
 
     def take(self, indices: Array) -> "MemoryRows":
         X = self.gather()
@@ -191,7 +186,23 @@ class MemoryRows(Rows):
         return MemoryRows([self.place.put(self.gather())])
 
 
-@dataclass(frozen=True)
+class LabelCounts(NamedTuple):
+    """Counts of the samples for each label, (q,): of those where the label is known."""
+
+    samples: Array
+    """Number of samples."""
+    total: Array
+    """Their weight."""
+    positives: Array
+    """Weight of the samples that have the label."""
+    negatives: Array
+    """Weight of the samples that do not."""
+    means: Array
+    """Share of the samples that have the label, by weight; 0 where none is known."""
+    varies: Array
+    """Whether some samples have the label and some do not."""
+
+
 class Labels:
     """The labels of n samples, which of them are known, and the samples' weights, on the host.
 
@@ -200,27 +211,36 @@ class Labels:
     Y : ndarray or sparse array of shape (n, q)
         0 and 1; 0 where a label is unknown.
     weight : ndarray of shape (n,), optional
-        Weights of the samples; None: all are 1.
+        Weights of the samples; None: all are 1, as `weights` are then.
     known : ndarray of bool of shape (n, q), optional
         Which labels of which samples are known; None: all. In place of booleans, any weights.
     """
 
-    Y: Matrix
-    weight: Array | None = None
-    known: Array | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Samples and labels."""
-        return self.Y.shape
+    def __init__(self, Y: Matrix, weight: Array | None = None, known: Array | None = None) -> None:
+        self.Y, self.weight, self.known = Y, weight, known
+        self.shape: tuple[int, int] = Y.shape
+        self.weights = np.ones(Y.shape[0]) if weight is None else weight
 
     def __len__(self) -> int:
-        return self.Y.shape[0]
+        return self.shape[0]
 
     @cached_property
-    def weights(self) -> Array:
-        """Weights of the samples, ones where none were given."""
-        return np.ones(len(self)) if self.weight is None else self.weight
+    def counts(self) -> LabelCounts:
+        """How many samples have each label, and how many do not."""
+        # einsum makes no copy of Y in double precision, as a product does.
+        sums = (
+            self.weights @ self.Y
+            if sparse.issparse(self.Y)
+            else np.einsum("i,ij", self.weights, self.Y)
+        )
+        if self.known is None:
+            samples, total = (
+                np.full(self.shape[1], float(n)) for n in (len(self), self.weights.sum())
+            )
+        else:
+            samples, total = self.known.sum(axis=0), self.weights @ self.known
+        means = sums / np.maximum(total, np.finfo(np.float64).tiny)
+        return LabelCounts(samples, total, sums, total - sums, means, (sums > 0) & (sums < total))
 
     @property
     def cells(self) -> Array:
@@ -228,81 +248,28 @@ class Labels:
         weights = self.weights[:, None]
         return weights if self.known is None else weights * self.known
 
-    @cached_property
-    def total(self) -> Any:
-        """Sum of the weights; with unknown labels that of the samples where each is known, (q,)."""
-        if self.known is not None:
-            return self.weights @ self.known
-        return float(len(self) if self.weight is None else self.weight.sum())
-
-    @property
-    def n_known(self) -> Any:
-        """Number of samples; with unknown labels that of those where each is known, (q,)."""
-        return len(self) if self.known is None else self.known.sum(axis=0)
-
-    @cached_property
-    def positives(self) -> Array:
-        """Weight of the samples that have each label, (q,)."""
-        if sparse.issparse(self.Y):
-            return self.weights @ self.Y
-        # Without the copy in double precision that a product makes.
-        return np.einsum("i,ij", self.weights, self.Y)
-
-    @property
-    def negatives(self) -> Array:
-        """Weight of the samples that do not have each label, (q,)."""
-        return self.total - self.positives
-
-    @property
-    def means(self) -> Array:
-        """Share of the samples that have each label, by weight, (q,); 0 where none is known."""
-        return self.positives / np.maximum(self.total, np.finfo(np.float64).tiny)
-
-    @property
-    def varies(self) -> Array:
-        """Whether some samples have a label and some do not, (q,)."""
-        return (self.positives > 0) & (self.positives < self.total)
-
     def with_nan(self) -> Array:
         """Return Y as the user gives it: NaN where a label is unknown."""
         return self.Y if self.known is None else np.where(self.known, self.Y, np.nan)
-
-    def mask(self, values: Array) -> Array:
-        """Return an array of the shape of Y with 0 where a label is unknown."""
-        return values if self.known is None else values * self.known
 
     def take(self, rows: Array) -> "Labels":
         """Return some of the samples."""
         weight, known = (None if a is None else a[rows] for a in (self.weight, self.known))
         return Labels(self.Y[rows], weight, known)
 
-    def columns(self, labels: Array) -> Array:
-        """Return some of the labels as a dense C-ordered ndarray."""
-        if sparse.issparse(self.Y):
-            return self._by_column[:, labels].toarray(order="C")
-        return np.take(self.Y, labels, axis=1)
-
     def select(self, labels: Array) -> "Labels":
-        """Return some of the labels, dense, with the weights and with what is known of them."""
+        """Return some of the labels, dense and C-ordered."""
         known = None if self.known is None else np.take(self.known, labels, axis=1)
-        return Labels(self.columns(labels), self.weight, known)
+        if sparse.issparse(self.Y):
+            return Labels(self._by_column[:, labels].toarray(order="C"), self.weight, known)
+        return Labels(np.take(self.Y, labels, axis=1), self.weight, known)
 
     def dense(self) -> "Labels":
         """Return the same with a dense matrix."""
-        return replace(self, Y=self.Y.toarray()) if sparse.issparse(self.Y) else self
+        return (
+            Labels(self.Y.toarray(), self.weight, self.known) if sparse.issparse(self.Y) else self
+        )
 
     @cached_property
     def _by_column(self) -> Matrix:
         return self.Y.tocsc()
-
-
-def as_labels(Y: Any, weight: Array | None = None) -> Labels:
-    """Return a label matrix and weights as labels; labels as they are."""
-    return Y if isinstance(Y, Labels) else Labels(Y, weight)
-
-
-# Functions of a block.
-
-
-def _dot(X: Matrix, W: Array) -> Array:
-    return X @ W

@@ -28,14 +28,6 @@ _FILES = {
 }
 
 
-class _Refused(BadRows):
-    """A request that is answered by an error of another status."""
-
-    def __init__(self, status: int, error: str) -> None:
-        super().__init__(error)
-        self.status = status
-
-
 def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str] = ()) -> Any:
     """Return an ASGI application that predicts by a model; needs the ``serve`` extra.
 
@@ -50,16 +42,9 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     limits = limits or Limits()
     model = service.describe()
-    schema = {
-        **model,
-        "request": _request_schema(model, limits),
-        "limits": {
-            "bytes": limits.bytes,
-            "rows": limits.rows,
-            "explained_rows": limits.explained,
-            "seconds": limits.seconds,
-        },
-    }
+    allowed = {name: getattr(limits, name) for name in ("bytes", "rows", "seconds")}
+    allowed["explained_rows"] = limits.explained
+    schema = {**model, "request": _request_schema(model, limits), "limits": allowed}
     documents = {"/schema": schema, "/health": {"status": "ok"}}
     computing = _Computing(service, limits)
 
@@ -78,7 +63,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in ("application/json", "text/csv", *_SHEETS):
             text = "Send rows as application/json, or a table as text/csv or a spreadsheet."
-            raise _Refused(415, text)
+            raise BadRows(text, 415)
         try:
             async with asyncio.timeout(limits.seconds):
                 body = await _read_body(request, limits)
@@ -93,7 +78,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                     rows = await computing.run(partial(service.read_records, records), explain)
         except TimeoutError:
             text = f"It took longer than {limits.seconds:g} s; send fewer rows."
-            raise _Refused(504, text) from None
+            raise BadRows(text, 504) from None
         return JSONResponse({"model": model["name"], "rows": rows})
 
     async def answer(_: Request, error: Any) -> Response:
@@ -167,7 +152,7 @@ class _Computing:
     async def run(self, read: Callable[[], Any], explain: list[int] | bool) -> list[dict[str, Any]]:
         """Return the predictions of the rows that `read` returns, some of them explained."""
         if self.n_requests > self.limits.waiting:
-            raise _Refused(503, "Too many requests wait; try again in a few seconds.")
+            raise BadRows("Too many requests wait; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
             return await self._predict(await self._in_thread(read), explain)
@@ -180,7 +165,7 @@ class _Computing:
     async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
         count = rows.shape[0]
         if count > self.limits.rows:
-            raise _Refused(413, f"These are {count:,} rows; send at most {self.limits.rows:,}.")
+            raise BadRows(f"These are {count:,} rows; send at most {self.limits.rows:,}.", 413)
         wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
         if len(wanted) > self.limits.explained:
             raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")
@@ -203,7 +188,7 @@ async def _read_body(request: Any, limits: Limits) -> bytes:
     async for chunk in request.stream():
         body.extend(chunk)
         if len(body) > limits.bytes:
-            raise _Refused(413, f"The rows take more than {limits.megabytes:g} MB; send fewer.")
+            raise BadRows(f"The rows take more than {limits.megabytes:g} MB; send fewer.", 413)
     return bytes(body)
 
 

@@ -24,10 +24,14 @@ _CSV, _JSON = "The table", "The request"
 
 
 class BadRows(ValueError):
-    """The rows of a request cannot be predicted; the message says why, in one sentence."""
+    """The rows of a request cannot be predicted; the message says why, in one sentence.
 
-    status = 422
-    """Of the answer."""
+    `status` is that of the answer.
+    """
+
+    def __init__(self, error: str, status: int = 422) -> None:
+        super().__init__(error)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,11 @@ class Service:
         """
         schema, labels = self.model.schema_, self.model.label_columns_
         kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
-        values = self._known_values()
+        values = {}  # the categories that the model was fitted on, by column
+        if names := schema.of_kind("category"):
+            encoder = self.model.pipeline_[0].named_transformers_["category"].named_steps["encode"]
+            for name, known in zip(names, encoder.categories_, strict=True):
+                values[name] = [str(value) for value in known[:_VALUES]]
         columns = [
             {"name": name, "kind": _KINDS.get(kind, kind)}
             | ({"values": values[name]} if name in values else {})
@@ -107,15 +115,6 @@ class Service:
             "n_features": self.model.n_features_in_,
         }
 
-    def _known_values(self) -> dict[str, list[str]]:
-        """Return the categories that the model was fitted on, by column."""
-        names = self.model.schema_.of_kind("category")
-        if not names:
-            return {}
-        encoder = self.model.pipeline_[0].named_transformers_["category"].named_steps["encode"]
-        pairs = zip(names, encoder.categories_, strict=True)
-        return {name: [str(value) for value in values[:_VALUES]] for name, values in pairs}
-
     def read_csv(self, content: bytes) -> Rows:
         """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
 
@@ -129,23 +128,22 @@ class Service:
             raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
         schema = self.model.schema_
         return self._read(
-            lambda: parse_table(
-                content,
-                _CSV,
-                as_strings=schema.string_columns,
-                expected=schema.feature_names or (),
-                decimal=schema.decimal_comma,
-            )
+            parse_table,
+            content,
+            _CSV,
+            as_strings=schema.string_columns,
+            expected=schema.feature_names or (),
+            decimal=schema.decimal_comma,
         )
 
     def read_records(self, rows: list[Any]) -> Rows:
         """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
-        return self._read(lambda: table_of_records(rows, self.model.schema_, source=_JSON))
+        return self._read(table_of_records, rows, self.model.schema_, source=_JSON)
 
-    def _read(self, make: Callable[[], RawTable]) -> Rows:
+    def _read(self, parse: Callable[..., RawTable], *values: Any, **options: Any) -> Rows:
         schema = self.model.schema_
         try:
-            table = make()
+            table = parse(*values, **options)
             return Rows(schema.read(table), identify_rows(table, schema))
         except ValueError as error:
             raise BadRows(str(error)) from None
@@ -153,41 +151,34 @@ class Service:
     def predict(self, rows: Rows, first: int = 1) -> list[dict[str, Any]]:
         """Return labels, confidence and probabilities of each row; the first has this number.
 
-        ``shown`` has the identifier and the start of the text, where the rows have any.
+        ``shown`` has the identifier and the start of the text, where the rows have any. Of
+        thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
         labels, scores = self._predict(rows.features)
-        if sparse.issparse(scores):
-            return [
-                {"shown": {name: cells[i] for name, cells in rows.shown.items()}}
-                | self._describe_row(labels, scores, i, first)
-                for i in range(scores.shape[0])
-            ]
-        confidence = row_confidence(labels, scores)
-        return [
-            {
-                "row": first + i,
-                "shown": {name: cells[i] for name, cells in rows.shown.items()},
-                "labels": [names[j] for j in labels[i].nonzero()[0]],
-                "confidence": confidence[i],
-                "probabilities": dict(zip(names, scores[i].round(6).tolist(), strict=True)),
-            }
-            for i in range(len(labels))
-        ]
-
-    def _describe_row(self, labels: Any, scores: Any, i: int, first: int) -> dict[str, Any]:
-        """Return the same of one row with thousands of labels: the most probable ones."""
-        names = self.model.label_columns_.names
-        part = slice(*scores.indptr[i : i + 2])
-        numbers, values = scores.indices[part], scores.data[part].astype(float).round(6)
-        order = np.argsort(-values, kind="stable")[:_CANDIDATES]
-        own = labels.indices[slice(*labels.indptr[i : i + 2])]
-        return {
-            "row": first + i,
-            "labels": [names[j] for j in own],
-            "confidence": round(float(values[order[0]]), 4) if len(order) else 0.0,
-            "probabilities": {names[numbers[j]]: float(values[j]) for j in order},
-        }
+        found = []
+        for i in range(scores.shape[0]):
+            if sparse.issparse(scores):
+                own, row = labels[[i]].indices, scores[[i]]
+                order = np.argsort(-row.data, kind="stable")[:_CANDIDATES]
+                numbers, values = row.indices[order], row.data[order].astype(float)
+                confidence = round(float(values.max(initial=0.0)), 4)
+            else:
+                own, numbers, values = labels[i].nonzero()[0], range(len(names)), scores[i]
+                [confidence] = row_confidence(labels[i : i + 1], scores[i : i + 1])
+            probabilities = values.round(6).tolist()
+            found.append(
+                {
+                    "row": first + i,
+                    "shown": {name: cells[i] for name, cells in rows.shown.items()},
+                    "labels": [names[j] for j in own],
+                    "confidence": confidence,
+                    "probabilities": dict(
+                        zip((names[j] for j in numbers), probabilities, strict=True)
+                    ),
+                }
+            )
+        return found
 
     def find_labels(self, text: str) -> list[str]:
         """Return labels whose names contain a text, the shortest first."""
@@ -195,7 +186,7 @@ class Service:
         found = [name for name in self.model.label_columns_.names if wanted in name.casefold()]
         return sorted(found, key=lambda name: (len(name), name))[:_FOUND]
 
-    def _predict(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _predict(self, rows: Any) -> tuple[Any, Any]:
         labels, scores = self.model.predict_with_scores(rows)
         return labels if self.decide is None else self.decide(scores), scores
 

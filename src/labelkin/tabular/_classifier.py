@@ -13,27 +13,22 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import (
     MANY_LABELS,
     check_target_given,
     fits_unknown,
     label_names,
-    split_unknown,
 )
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._missing import settle_missing
-from labelkin.datasets.formats._raw_table import Guess
 from labelkin.explain import Explanation, explain
-from labelkin.many import LabelTreeClassifier
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
-from labelkin.tabular._labels import LabelColumns
+from labelkin.tabular._labels import LabelColumns, count_labels
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
-from labelkin.tabular._schema import Schema, default_words
+from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
 
@@ -228,77 +223,52 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         TableClassifier
             The fitted classifier.
         """
-        table, target, rows = self._prepare(X, y, labels)
-        pipeline = make_pipeline(self.schema_, self._make_estimator(_n_columns(target)))
-        if sample_weight is not None and rows is not None:
-            sample_weight = _safe_indexing(sample_weight, rows)
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        if weights and not has_fit_parameter(pipeline[-1], "sample_weight"):
-            raise ValueError(f"{type(pipeline[-1]).__name__} takes no sample_weight.")
-        try:
-            names = self._names_as_rows(pipeline[-1])
-            self.pipeline_ = fit_pipeline(pipeline, table, target, self.device, names, **weights)
-        except ValueError as error:
-            if "empty vocabulary" not in str(error):
-                raise
-            text = "a column of text holds no words to learn from; leave it out."
-            raise ArgumentError(text, "text") from error
-        self.fingerprint_ = fingerprint(table, self.columns_)
-        if not hasattr(self, "label_names_"):
-            self.label_columns_ = LabelColumns(_names_of(self.estimator_))
-        return self
-
-    def _prepare(self, X: Any, y: Any, labels: Any) -> tuple[Any, Any, np.ndarray | None]:
-        """Find columns and labels; return features and target as the pipeline takes them.
-
-        Also returned are the rows that are used; None: all.
-        """
-        prepared = ("missing", "scale", "max_words", "embedding", "trend")
-        options: Any = {key: getattr(self, key) for key in prepared}
-        names = ("separator", "ignore_case", "no_label", "missing_labels")
-        tags: Any = {key: getattr(self, key) for key in names}
+        # Find labels and kinds of columns.
         table = RawTable.of(X)
-        if y is None:
-            if table.is_matrix and table.target is None and table.names is None:
-                check_target_given(self, y)
-            training = find_training_data(
-                table,
-                self.labels if labels is None else labels,
-                label_column=self.label_column,
-                columns=self.columns,
-                **tags,
-                **options,
-            )
-            features, target, self.schema_ = training.X, training.y, training.schema
-            found: LabelColumns | None = training.labels
-            rows = training.kept
-        else:
-            target, found = _read_target(y, tags, table.guesses)
-            named = () if found is None else {*found.columns} & {*(table.names or ())}
-            options["max_words"] = self.max_words or default_words(_n_columns(target))
-            if _n_columns(target) >= MANY_LABELS:
-                options["embedding"] = "none"
-            self.schema_ = Schema.find(table, named, self.columns, **options)
-            features = self.schema_.read(table)
-            rows = None
-            if self.missing_labels == "drop" and np.ndim(target) == 2:
-                rows = LabelColumns((), missing="drop").kept_rows(target)
-            if rows is not None:
-                features, target = _safe_indexing(features, rows), target[rows].astype(np.uint8)
-        if isinstance(self.labels, LabelColumns):
-            found = self.labels
-        self.guesses_ = [guess.text for guess in table.guesses]
+        if table.is_matrix and table.target is None and table.names is None:
+            check_target_given(self, y)
+        own = self.get_params(deep=False)
+        options = {key: own[key] for key in own if key not in ("estimator", "labels", "device")}
+        where = self.labels if labels is None else labels
+        training = find_training_data(table, where, y=y, **options)
+        self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
-                options = " or ".join(f"{name}=" for name in guess.arguments)
-                warnings.warn(f"{table.source}: {guess.text} ({options} decides)", stacklevel=3)
+                decides = " or ".join(f"{name}=" for name in guess.arguments)
+                warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
+        target, names = training.y, training.labels.names
+        if names and not sparse.issparse(target):
+            target = import_optional("pandas").DataFrame(target, columns=list(names))
+
+        # Fit the preparation of the columns, and the classifier.
+        classifier = self._make_estimator(count_labels(target))
+        weights = {}
+        if sample_weight is not None:
+            if not has_fit_parameter(classifier, "sample_weight"):
+                raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
+            all_rows = training.kept is None
+            kept = sample_weight if all_rows else _safe_indexing(sample_weight, training.kept)
+            weights = {"sample_weight": kept}
+        pipeline = make_pipeline(self.schema_, classifier)
+        self.pipeline_ = fit_pipeline(
+            pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
+        )
+        self.fingerprint_ = fingerprint(training.X, self.columns_)
+        self._name_labels(training.labels if names else None)
+        return self
+
+    def _make_estimator(self, n_labels: int) -> Any:
+        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
+        made = clone(self._base())
+        is_kin = hasattr(made, "make_label_tree")
+        return made.make_label_tree() if is_kin and n_labels >= MANY_LABELS else made
+
+    def _name_labels(self, labels: LabelColumns | None) -> None:
+        """Store where the labels are, and their names; without names they are numbered."""
         self.__dict__.pop("label_names_", None)
-        if found is not None:
-            self.label_columns_ = found
-            self.label_names_ = np.array(found.names, dtype=object)
-            if not sparse.issparse(target):
-                target = import_optional("pandas").DataFrame(target, columns=list(found.names))
-        return features, target, rows
+        self.label_columns_ = labels or LabelColumns(_names_of(self.estimator_))
+        if labels is not None:
+            self.label_names_ = np.array(labels.names, dtype=object)
 
     @property
     def _fits_unknown(self) -> bool:
@@ -311,26 +281,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
         return KinEnsembleClassifier(random_state=0)
 
-    def _make_estimator(self, n_labels: int) -> Any:
-        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
-        from labelkin.kin import KinEnsembleClassifier  # only where it is used
-
-        made = clone(self._base())
-        if isinstance(made, KinEnsembleClassifier) and n_labels >= MANY_LABELS:
-            made = made.make_label_tree()
-        return made
-
-    def _names_as_rows(self, estimator: Any) -> Any:
-        """Return the names of the labels as texts of a table, for a classifier that uses them."""
-        kinds = self.columns_
-        if not isinstance(estimator, LabelTreeClassifier) or estimator.label_texts is not None:
-            return None
-        if not hasattr(self, "label_names_") or not kinds or {*kinds.values()} != {"text"}:
-            return None
-        first, *others = kinds
-        rows = {first: list(self.label_names_)} | dict.fromkeys(others, "")
-        return import_optional("pandas").DataFrame(rows)
-
     @classmethod
     def around(cls, model: Any, names: list[str] | None = None) -> "TableClassifier":
         """Return a classifier of tables around a fitted model, which prepares columns itself.
@@ -342,9 +292,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         kinds: Any = None if columns is None else dict.fromkeys(map(str, columns), "raw")
         found.schema_ = Schema(kinds, n_features=int(model.n_features_in_) if kinds is None else 0)
         found.pipeline_, found.guesses_ = model, []
-        found.label_columns_ = LabelColumns(tuple(_names_of(model) if names is None else names))
-        if names is not None:
-            found.label_names_ = np.array(names, dtype=object)
+        found._name_labels(None if names is None else LabelColumns(tuple(names)))
         return found
 
     @property
@@ -423,8 +371,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if self.device in (None, "cpu"):
             features = self._read(X)
             return getattr(self.pipeline_, method)(features)
-        labels, scores = self.predict_with_scores(X)
-        return labels if method == "predict" else scores
+        return self.predict_with_scores(X)[method != "predict"]
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return predicted labels and scores of the same shape, computed once; X as in `predict`.
@@ -486,46 +433,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _n_columns(target: Any) -> int:
-    """Return the number of labels of a target."""
-    shape = target.shape if hasattr(target, "shape") else np.asarray(target).shape
-    return int(shape[1]) if len(shape) == 2 else 1
-
-
 def _names_of(model: Any) -> tuple[str, ...]:
     """Return the names of the labels of a model, or y1, y2 and so on."""
     if hasattr(model, "label_names_") or getattr(model, "_one_target", False):
         return tuple(label_names(model))
     return tuple(f"y{i + 1}" for i in range(len(getattr(model, "classes_", ()))))
-
-
-def _read_target(
-    y: Any, tags: dict[str, Any], guesses: list[Guess]
-) -> tuple[Any, LabelColumns | None]:
-    """Return labels as a matrix of 0 and 1 with their names; a target without names as it is.
-
-    `tags` are arguments of `LabelColumns.find`; what is guessed is added to `guesses`.
-    """
-    missing = tags["missing_labels"]
-    if hasattr(y, "to_pandas"):  # polars
-        y = y.to_pandas()
-    is_series = hasattr(y, "to_frame") and not hasattr(y, "columns")
-    if is_series:
-        name = str(y.name or "y")
-        table = RawTable.of(y.to_frame(name))
-        if table.kind(name) not in ("string", "list"):
-            return y, None
-        found = LabelColumns.find(table, label_column=name, **tags)
-    elif hasattr(y, "columns"):
-        table = RawTable.of(y)
-        found = LabelColumns(tuple(table.names or ()), missing=missing)
-    else:
-        if missing is None or np.ndim(y) != 2:
-            return y, None
-        values, known = split_unknown(y, "y")
-        if known is None:
-            return values, None
-        return settle_missing(np.where(known, values, np.nan), [], missing)[0], None
-    labels = found.read(table, [])
-    guesses += [one for one in table.guesses if one not in guesses]
-    return labels, found

@@ -49,6 +49,14 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     return None
 
 
+def as_days(cells: Iterable[str | None], day_first: bool) -> np.ndarray:
+    """Return dates as days, NaN where there is none or it cannot be read."""
+    dates = (None if cell is None else parse_date(cell, day_first) for cell in cells)
+    return np.array(
+        [np.nan if d is None else d.toordinal() + (d.hour + d.minute / 60) / 24 for d in dates]
+    )
+
+
 def as_times(values: Any, name: str) -> np.ndarray:
     """Return dates or numbers as floats that sort like them; a missing one is refused."""
     array = np.asarray(values)
@@ -58,20 +66,20 @@ def as_times(values: Any, name: str) -> np.ndarray:
     elif array.dtype.kind in "biuf":
         times = array.astype(np.float64)
     else:
-        gone = [cell is None or (cell != cell) is not False for cell in array.tolist()]
-        cells = ["" if no else str(cell).strip() for cell, no in zip(array, gone, strict=True)]
-        times = np.full(len(cells), np.nan)
-        given = [row for row, cell in enumerate(cells) if cell]
-        day_first = find_day_first(cells[row] for row in given)
-        for row in given:
-            date = parse_date(cells[row], bool(day_first))
-            if day_first is not None and date is not None:
-                times[row] = (date - datetime(1, 1, 1)).total_seconds()
-                continue
+        missing = [cell is None or (cell != cell) is not False for cell in array.tolist()]
+        cells = ["" if gone else str(c).strip() for c, gone in zip(array, missing, strict=True)]
+        day_first = find_day_first(filter(None, cells))
+        if day_first is not None:
+            dates = (parse_date(cell, day_first) for cell in cells)
+            start = datetime(1, 1, 1)
+            times = np.array([np.nan if d is None else (d - start).total_seconds() for d in dates])
+        else:
             try:
-                times[row] = float(cells[row].replace(",", "."))
+                numbers = [cell.replace(",", ".") or "nan" for cell in cells]
+                times = np.array(numbers).astype(np.float64)
             except ValueError:
-                wrong = [i for i in given if find_day_first([cells[i]]) is None] or [row]
+                given = [i for i, cell in enumerate(cells) if cell]
+                wrong = [i for i in given if find_day_first([cells[i]]) is None] or given
                 raise ValueError(
                     f"{name} holds {cells[wrong[0]][:30]!r} in row {wrong[0] + 1}, which cannot be "
                     "read as a date or a number like the others."

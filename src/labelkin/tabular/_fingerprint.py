@@ -45,32 +45,27 @@ def count_known_rows(
 def row_hashes(X: Any, kinds: Mapping[str, str] | None = None) -> list[str]:
     """Return a hash of each row of a table or a matrix; `kinds` are those of a table's columns."""
     if isinstance(X, list) or hasattr(X, "columns"):
-        columns = [X] if isinstance(X, list) else [X[name] for name in X.columns]
-        of_column = [(kinds or {}).get(getattr(column, "name", ""), "") for column in columns]
+        columns = {"": X} if isinstance(X, list) else {name: X[name] for name in X.columns}
         cells = [
-            map(_writer(kind), column) for column, kind in zip(columns, of_column, strict=True)
+            [_as_text(cell, (kinds or {}).get(name, "")) for cell in column]
+            for name, column in columns.items()
         ]
-        parts: Iterator[bytes] = (
-            "\0".join(row).encode(errors="replace") for row in zip(*cells, strict=True)
-        )
+        rows = zip(*cells, strict=True)
+        parts: Iterator[bytes] = ("\0".join(row).encode(errors="replace") for row in rows)
     else:
         parts = _parts_of_matrix(X)
     return [blake2b(part, digest_size=8).hexdigest() for part in parts]
 
 
-def _writer(kind: str) -> Any:
-    """Return a function that writes a cell in one way, whichever type it has."""
-
-    def write(cell: Any) -> str:
-        if cell is None or (cell != cell) is not False:  # NaN, and pandas' NA
-            return ""
-        if isinstance(cell, (bool, int, float, np.number, np.bool_)):
-            return repr(float(cell))
-        text = " ".join(str(cell).split())
-        date = parse_date(text, kind == "day_first_date") if "date" in kind else None
-        return text if date is None else date.isoformat()
-
-    return write
+def _as_text(cell: Any, kind: str) -> str:
+    """Return a cell of a column of a kind in one notation, whichever type it has."""
+    if cell is None or (cell != cell) is not False:  # NaN, and pandas' NA
+        return ""
+    if isinstance(cell, (bool, int, float, np.number, np.bool_)):
+        return repr(float(cell))
+    text = " ".join(str(cell).split())
+    date = parse_date(text, kind == "day_first_date") if "date" in kind else None
+    return text if date is None else date.isoformat()
 
 
 def _parts_of_matrix(X: Any) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
 from labelkin.datasets.formats._raw_table import Guess
@@ -56,11 +56,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind != "string":
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
             f"leave it out with {_cure(name, 'ignore')}",
-            None,
             "columns",
         )
     return _kind_of_strings(table, name)
@@ -113,12 +111,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
     if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
             f"{row + 1}; correct that, or pass {_cure(name, 'category')} or "
             f"{_cure(name, 'ignore')}",
-            None,
             "columns",
         )
     is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)

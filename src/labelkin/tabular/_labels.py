@@ -10,14 +10,20 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.labels import MANY_LABELS
+from labelkin._utils.files import shorten
+from labelkin._utils.labels import MANY_LABELS, split_unknown
 from labelkin._utils.names import join_names
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import Labels, find_columns, find_labels, split_names
-from labelkin.datasets.formats._missing import check_missing_labels, settle_missing
+from labelkin.datasets.formats._columns import (
+    Labels,
+    check_missing_labels,
+    find_columns,
+    find_labels,
+    settle_missing,
+    split_names,
+)
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
-from labelkin.tabular._tags import Spelling, find_doubts, guess_separator, read_tags
+from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, spell
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
@@ -67,19 +73,6 @@ class LabelColumns:
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
             return labels
-        found = cls._find(table, labels, label_column, separator, ignore_case, no_label)
-        return replace(found, missing=None if missing_labels is None else str(missing_labels))
-
-    @classmethod
-    def _find(
-        cls,
-        table: RawTable,
-        labels: Labels | None,
-        label_column: str | None,
-        separator: str | None,
-        ignore_case: bool,
-        no_label: str | Iterable[str],
-    ) -> "LabelColumns":
         if labels is not None and label_column is not None:
             raise ArgumentError(
                 "labels= and label_column= exclude each other; give one of them.",
@@ -88,71 +81,70 @@ class LabelColumns:
             )
         if separator == "":
             raise ArgumentError("separator= takes at least one character.", "separator")
-        label_column = label_column or _single_column_of_tags(table, labels)
-        if label_column is not None:
+        missing = None if missing_labels is None else str(missing_labels)
+        column = label_column or _single_column_of_tags(table, labels)
+        if column is not None:
             none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-            return cls._find_tags(table, label_column, separator, Spelling(ignore_case, none))
+            return cls((), column, separator or ";", ignore_case, none, missing)._list_tags(
+                table, guess=separator is None
+            )
         if table.target is not None:
-            return cls(tuple(table.label_names or ()))
+            return cls(tuple(table.label_names or ()), missing=missing)
+        labels = table.label_names if labels is None else labels
+        if table.names is None:
+            raise table.error(NO_LABELS, "y")
         if labels is None:
-            labels = table.label_names
-            if table.names is None:
-                raise FormatError(table.source, NO_LABELS, None, "y")
-            if labels is None:
-                raise FormatError(
-                    table.source,
-                    "the label columns are unknown; name them with labels=a,b,c, or one column of "
-                    f"tags with labels=tags. Its columns are {join_names(table.names or [], 20)}.",
-                    None,
-                    "labels",
-                )
-        names = table.names or []
-        return cls(tuple(names[i] for i in find_labels(labels, names, table.source)))
+            raise table.error(
+                "the label columns are unknown; name them with labels=a,b,c, or one column of "
+                f"tags with labels=tags. Its columns are {join_names(table.names, 20)}.",
+                "labels",
+            )
+        places = find_labels(labels, table.names, table.source)
+        return cls(tuple(table.names[i] for i in places), missing=missing)
 
-    @classmethod
-    def _find_tags(
-        cls, table: RawTable, column: str, separator: str | None, spelling: Spelling
-    ) -> "LabelColumns":
+    def _list_tags(self, table: RawTable, guess: bool) -> "LabelColumns":
+        """Return these labels with the names that the column lists; the separator is a guess."""
         if table.names is None or table.target is not None:
             text = "label_column= is for tables with named columns"
-            raise FormatError(table.source, text, None, "label_column")
-        [at] = find_columns([column], table.names, table.source)
-        column = table.names[at]
-        guessed = None
-        if separator is None:
-            is_list = table.kind(column) == "list"
-            separator = ";" if is_list else guess_separator(table, column)  # ; of predictions
-            guessed = None if is_list else separator
-        rows = spelling.apply(read_tags(table, column, separator))
+            raise table.error(text, "label_column")
+        [at] = find_columns([str(self.column)], table.names, table.source)
+        column, separator = table.names[at], self.separator
+        guess = guess and table.kind(column) != "list"
+        if guess:
+            separator = guess_separator(table, column)
+        rows = spell(read_tags(table, column, separator), self.ignore_case, self.no_label)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
-            raise FormatError(table.source, f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, guessed)
-        return cls(tuple(listed), column, separator, spelling.ignore_case, spelling.no_label)
+            raise table.error(f"column {shorten(column)} lists no label at all")
+        table.guesses += find_doubts(rows, separator if guess else None)
+        return replace(self, names=tuple(listed), column=column, separator=separator)
 
-    def read(self, table: RawTable, notes: list[str]) -> Any:
+    def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
 
         Where some are unknown it is of floats, with NaN. Rows to be left out have NaN, too: see
-        `kept_rows`. Thousands of labels in a column of tags are a CSR matrix.
+        `drop_unknown`. Thousands of labels in a column of tags are a CSR matrix.
         """
+        notes = [] if notes is None else notes
         if table.target is not None:
             return self._read_target(table, table.target, notes)
+        find_columns(self.columns, table.names or [], table.source)
         if self.column is not None:
-            find_columns([self.column], table.names or [], table.source)
             return self._read_tags(table, self.column, notes)
-        find_columns(self.names, table.names or [], table.source)
-        columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
-        signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
-        if signed:
-            text = f"-1 means no in {join_names(signed)}"
-            table.guesses.append(Guess(text, ()))
-        values = np.column_stack(columns)
-        values, guesses = settle_missing(values, self.names, self.missing, np.array(are_marks))
-        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
-        labels = (values > 0).astype(np.uint8)
-        unknown = np.isnan(values)
-        return np.where(unknown, np.nan, labels) if unknown.any() else labels
+        return self._read_columns(table)
+
+    def drop_unknown(self, y: Any) -> tuple[Any, np.ndarray | None]:
+        """Return labels without the rows to be left out, and the rows that are kept; None: all."""
+        if self.missing != "drop" or sparse.issparse(y):
+            return y, None
+        unknown = np.isnan(y).any(axis=1)
+        if not unknown.any():
+            return y, None
+        if unknown.all():
+            text = "missing_labels=drop leaves no row: each has an empty label cell."
+            raise ArgumentError(text, "missing_labels")
+        rows = np.flatnonzero(~unknown)
+        return y[rows].astype(np.uint8), rows
 
     def read_with(
         self, X: Any, table: RawTable, missing: str | None, notes: list[str]
@@ -162,23 +154,21 @@ class LabelColumns:
         `missing` is what empty cells mean; None: what it is for this object, else it is guessed.
         """
         before, labels = len(table.guesses), replace(self, missing=missing or self.missing)
-        y = labels.read(table, notes)
-        if (rows := labels.kept_rows(y)) is not None:
-            y, X = y[rows].astype(np.uint8), _safe_indexing(X, rows)
+        y, rows = labels.drop_unknown(labels.read(table, notes))
+        X = X if rows is None else _safe_indexing(X, rows)
         return y, X, table.guesses[before:]
 
-    def kept_rows(self, y: np.ndarray) -> np.ndarray | None:
-        """Return the rows that are not to be left out for their unknown labels; None: all."""
-        if self.missing != "drop" or sparse.issparse(y):
-            return None
-        if not (unknown := np.isnan(y).any(axis=1)).any():
-            return None
-        if unknown.all():
-            raise ArgumentError(
-                "missing_labels=drop leaves no row: each has an empty label cell.",
-                "missing_labels",
-            )
-        return np.flatnonzero(~unknown)
+    def _read_columns(self, table: RawTable) -> np.ndarray:
+        columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
+        signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
+        if signed:
+            table.guesses.append(Guess(f"-1 means no in {join_names(signed)}", ()))
+        values = np.column_stack(columns)
+        values, guesses = settle_missing(values, self.names, self.missing, np.array(are_marks))
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        labels = (values > 0).astype(np.uint8)
+        unknown = np.isnan(values)
+        return np.where(unknown, np.nan, labels) if unknown.any() else labels
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
         own = list(table.label_names or ())
@@ -195,9 +185,9 @@ class LabelColumns:
         none = np.zeros(table.n_rows, dtype=np.uint8)
         return np.column_stack([columns.get(name, none) for name in self.names])
 
-    def _read_tags(self, table: RawTable, column: str, notes: list[str]) -> Any:
-        spelling = Spelling(self.ignore_case, self.no_label)
-        rows = spelling.apply(read_tags(table, column, self.separator), self.names)
+    def _read_tags(self, table: RawTable, column: Any, notes: list[str]) -> Any:
+        tags = read_tags(table, column, self.separator)
+        rows = spell(tags, self.ignore_case, self.no_label, self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
@@ -205,16 +195,53 @@ class LabelColumns:
         many = len(self.names) >= MANY_LABELS
         y = MultiLabelBinarizer(classes=self.names, sparse_output=many).fit_transform(known)
         y = (sparse.csr_array(y) if many else y).astype(np.uint8)
-        if self.missing in ("unknown", "drop"):
-            empty = table.column(column).isna().to_numpy()
-            if table.kind(column) == "string":
-                blank = [not (cell or "").strip() for cell in table.strings(column)]
-                empty = np.logical_or(empty, blank)
-            if many and empty.any():
-                text = f"of {len(self.names):,} labels, empty cells mean none: missing_labels='no'"
-                raise FormatError(table.source, text, None, "missing_labels")
-            return np.where(empty[:, None], np.nan, y) if empty.any() else y
-        return y
+        if self.missing not in ("unknown", "drop"):
+            return y
+        empty = table.column(column).isna().to_numpy()
+        if table.kind(column) == "string":
+            empty = empty | [not (cell or "").strip() for cell in table.strings(column)]
+        if many and empty.any():
+            text = f"of {len(self.names):,} labels, empty cells mean none: missing_labels='no'"
+            raise table.error(text, "missing_labels")
+        return np.where(empty[:, None], np.nan, y) if empty.any() else y
+
+
+def count_labels(y: Any) -> int:
+    """Return the number of labels of a target."""
+    return int(np.shape(y)[1]) if np.ndim(y) == 2 else 1
+
+
+def read_target(
+    y: Any, guesses: list[Guess], **options: Any
+) -> tuple[Any, LabelColumns, np.ndarray | None]:
+    """Return a target as labels, their names, and the rows that are kept; None: all.
+
+    A target without names is returned as it is, unless it has empty cells whose meaning is given.
+    `options` are those of `LabelColumns.find`; what is guessed is added to `guesses`.
+    """
+    missing = options.get("missing_labels")
+    if hasattr(y, "to_pandas"):  # polars
+        y = y.to_pandas()
+    if hasattr(y, "columns"):
+        table = RawTable.of(y)
+        found = LabelColumns(tuple(table.names or ()), missing=missing)
+    elif hasattr(y, "to_frame"):
+        name = str(y.name or "y")
+        table = RawTable.of(y.to_frame(name))
+        if table.kind(name) not in ("string", "list"):
+            return y, LabelColumns(()), None
+        found = LabelColumns.find(table, **options | {"label_column": name})
+    else:
+        if missing is not None and np.ndim(y) == 2:
+            y, known = split_unknown(y, "y")
+            if known is not None:
+                y, _ = settle_missing(np.where(known, y, np.nan), [], missing)
+        found = LabelColumns((), missing=missing if np.ndim(y) == 2 else None)
+        y, rows = found.drop_unknown(y)
+        return y, found, rows
+    labels, rows = found.drop_unknown(found.read(table))
+    guesses += [one for one in table.guesses if one not in guesses]
+    return labels, found, rows
 
 
 def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
@@ -258,11 +285,9 @@ def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
     if bad.size:
         cell = cells[bad[0]]
         held = shorten(cell if is_text else f"{cell:g}")
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
             "and 1 (for one column of tags, use label_column=)",
-            None,
             "label_column",
         )
     return values.astype(np.float64), are_marks

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
+from labelkin._utils.errors import ArgumentError
 from labelkin.rows import (
     array_api_dispatch,
     convert_arrays,
@@ -137,17 +138,22 @@ def fit_pipeline(
 ) -> Any:
     """Fit a pipeline in place and return it; `params` are for the fit of its classifier.
 
-    `label_rows` are rows as in `X` with the names of the labels as texts: `label_texts`.
+    `label_rows` are rows as in `X` with the names of the labels as texts, or None: a classifier
+    that compares texts with them has them as its `label_texts`.
     """
-    if label_rows is not None:
-        features = pipeline[:-1].fit_transform(X, y)
-        texts = pipeline[:-1].transform(label_rows)
-        pipeline[-1].set_params(label_texts=texts).fit(features, y, **params)
-        return pipeline
+    preparation, (name, classifier) = pipeline[:-1], pipeline.steps[-1]
+    try:
+        Z = preparation.fit_transform(X, y) if len(preparation) else X
+    except ValueError as error:
+        if "empty vocabulary" not in str(error):
+            raise
+        text = "a column of text holds no words to learn from; leave it out."
+        raise ArgumentError(text, "text") from error
+    if label_rows is not None and getattr(classifier, "label_texts", label_rows) is None:
+        classifier.set_params(label_texts=preparation.transform(label_rows))
     if device in (None, "cpu"):
-        return pipeline.fit(X, y, **{f"classifier__{name}": v for name, v in params.items()})
-    preprocessing, (name, classifier) = pipeline[:-1], pipeline.steps[-1]
-    Z = preprocessing.fit_transform(X, y) if len(preprocessing) else X
+        classifier.fit(Z, y, **params)
+        return pipeline
     with array_api_dispatch():
         classifier.fit(*move_to_device(Z, np.asarray(y), str(device)), **params)
     pipeline.steps[-1] = (name, to_host(classifier))

@@ -46,28 +46,22 @@ def kept_columns(
     By default rows have their identifier or, without one, their number, and the start of the text.
     `wanted` may be ``["all"]`` or ``["none"]``.
     """
-    recognised = identify_rows(table, schema)
-    own: dict[str, list[Any]] = {
-        name: cells for name, cells in recognised.items() if name in schema.identifiers
-    }
+    names = table.names or []
+    if wanted in (["all"], ["none"]) and wanted[0] not in names:
+        wanted = names if wanted == ["all"] else []
+    for option, given in (("id", [id_column] if id_column else []), ("keep", wanted or [])):
+        if given and table.names is None:
+            raise ValueError(f"--{option} {given[0]}: {table.source} has no column names.")
+        find_columns(dict.fromkeys(given), names, table.source)
+    found: dict[str, list[Any]] = identify_rows(table, schema)
     if id_column is not None:
-        own = _columns_as_written(table, [id_column], "id")
-    kept = own or {"row": list(range(1, table.n_rows + 1))}
+        kept: dict[str, list[Any]] = {id_column: as_written(table, id_column)}
+    else:
+        kept = {name: cells for name, cells in found.items() if name in schema.identifiers}
+    kept = kept or {"row": list(range(1, table.n_rows + 1))}
     if wanted is None:
-        return kept | {n: c for n, c in recognised.items() if n not in schema.identifiers}
-    known = table.names or []
-    if wanted == ["none"] and "none" not in known:
-        return kept
-    everything = wanted == ["all"] and "all" not in known and known
-    return kept | _columns_as_written(table, everything or wanted, "keep")
-
-
-def _columns_as_written(table: RawTable, names: list[str], option: str) -> dict[str, list[str]]:
-    if names and table.names is None:
-        raise ValueError(f"--{option} {names[0]}: {table.source} has no column names.")
-    for name in names:
-        find_columns([name], table.names or [], table.source)
-    return {name: as_written(table, name) for name in names}
+        return kept | {n: cells for n, cells in found.items() if n not in schema.identifiers}
+    return kept | {name: as_written(table, name) for name in wanted}
 
 
 def as_written(table: RawTable, name: str) -> list[str]:

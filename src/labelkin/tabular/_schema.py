@@ -15,20 +15,11 @@ from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
-from labelkin.tabular._dates import parse_date
+from labelkin.tabular._dates import as_days
 from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
-from labelkin.tabular._ranges import find_ranges, note_outside
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
-
-
-def default_words(n_labels: int) -> int:
-    """Return how many words of a text are kept, unless the user says: more for thousands of labels.
-
-    Words that only a few titles have decide between labels that only a few titles have.
-    """
-    return 100_000 if n_labels >= MANY_LABELS else 5_000
 
 
 @dataclass(frozen=True)
@@ -83,6 +74,14 @@ class Schema:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]
 
+    def label_rows(self, names: Iterable[str]) -> Any:
+        """Return rows with the names of labels as texts; None if not all columns are texts."""
+        if not names or {*(self.columns or {}).values()} != {"text"}:
+            return None
+        first, *others = self.columns or {}
+        rows = {first: list(names)} | dict.fromkeys(others, "")
+        return import_optional("pandas").DataFrame(rows)
+
     # --- finding ----------------------------------------------------------------------------
 
     @classmethod
@@ -91,14 +90,15 @@ class Schema:
         table: RawTable,
         label_columns: Iterable[str] = (),
         columns: "Mapping[str, str] | Schema | None" = None,
+        n_labels: int = 0,
         *,
         missing: Missing = "impute",
         scale: Scale = "auto",
-        max_words: int = 5000,
+        max_words: int | None = None,
         embedding: Embedding = "auto",
         trend: bool = False,
     ) -> "Schema":
-        """Find the kind of each column but the labels.
+        """Find the kind of each column but the labels, of which there are `n_labels`.
 
         `columns` are kinds that the user chose, by name; a schema is returned as it is.
         """
@@ -134,25 +134,28 @@ class Schema:
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 "no feature column is left besides labels, identifiers and empty columns; keep "
                 f"one with columns={{{names[0]!r}: 'number'}}",
-                None,
                 "columns",
             )
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
+        if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
+            embedding = "none"
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
+        numbers = {name: _numbers_of(table, name, kind) for name, kind in kinds.items()}
+        finite = {name: n[np.isfinite(n)] for name, n in numbers.items() if n is not None}
         return cls(
             kinds,
             missing=missing,
             scale=scale,
-            max_words=max_words,
+            # Words that only a few titles have decide between labels that only a few titles have.
+            max_words=max_words or (100_000 if n_labels >= MANY_LABELS else 5_000),
             embedding=embedding,
             decimal=table.decimal,
             trend=trend,
-            ranges=find_ranges(table, kinds),
+            ranges={name: [float(n.min()), float(n.max())] for name, n in finite.items() if n.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
         )
@@ -166,51 +169,65 @@ class Schema:
         """
         table, notes = RawTable.of(X), [] if notes is None else notes
         if not table.n_rows:
-            raise FormatError(table.source, "it holds no rows")
+            raise table.error("it holds no rows")
         if self.columns is None:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
-        found = {name: self._read_column(table, name, kind) for name, kind in self.columns.items()}
-        if self.ranges and (outside := note_outside(found, self.columns, self.ranges, self.n_rows)):
-            notes.append(f"{table.source}: {outside}")
-        gaps = {name: int(np.isnan(found[name]).sum()) for name in self.of_kind("number")}
-        _note_gaps(table, sum(gaps.values()), [name for name in gaps if gaps[name]], notes)
         pandas = import_optional("pandas")
-        return pandas.DataFrame({name: pandas.Series(cells) for name, cells in found.items()})
+        found, outside, gaps = {}, list[str](), dict[str, int]()
+        for name, kind in self.columns.items():
+            numbers = _numbers_of(table, name, kind)
+            plain = kind == "raw" and table.kind(name) in ("number", "missing")
+            cells: Any = table.numbers(name) if plain else numbers
+            if kind != "number" and not plain:
+                cells = table.strings(name)
+            self._check_cells(table, name, kind, cells, numbers)
+            found[name] = pandas.Series(cells, dtype=cells.dtype)
+            if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
+                gaps[name] = n_missing
+            if name in (self.ranges or {}):
+                outside += self._note_outside(name, kind, numbers, is_first=not outside)
+        if outside:
+            more = f" and {len(outside) - 5} more columns" if len(outside) > 5 else ""
+            text = f"{', '.join(outside[:5])}{more}; such predictions are less certain"
+            notes.append(f"{table.source}: {text}")
+        _note_gaps(table, sum(gaps.values()), [*gaps], notes)
+        return pandas.DataFrame(found)
 
-    def _read_column(self, table: RawTable, name: str, kind: Kind) -> Any:
-        """Return the numbers of a column as an array, or its strings as a Series of objects."""
-        if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
-            numbers = table.numbers(name)
-            infinite = np.flatnonzero(np.isinf(numbers))
-            if infinite.size and kind == "number":
-                raise FormatError(
-                    table.source,
-                    f"column {shorten(name)} holds an infinite value in row {infinite[0] + 1}",
-                )
-            self._check_complete(table, name, np.flatnonzero(np.isnan(numbers)))
-            return numbers
-        strings = table.strings(name)
-        day_first = kind == "day_first_date"
-        for row, cell in enumerate(strings if "date" in kind else ()):
-            if cell is not None and parse_date(cell, day_first) is None:
-                order = "day before the month" if day_first else "month before the day"
-                raise FormatError(
-                    table.source,
-                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
-                    f"date with the {order}",
-                )
-        self._check_complete(table, name, [row for row, cell in enumerate(strings) if cell is None])
-        return import_optional("pandas").Series(strings, dtype=object)
-
-    def _check_complete(self, table: RawTable, name: str, missing: Any) -> None:
-        """Refuse missing values, given by their rows, where the user chose so."""
-        if self.missing == "refuse" and len(missing):
-            raise FormatError(
-                table.source,
-                f"column {shorten(name)} has no value in {len(missing)} of {table.n_rows} rows, "
-                f"first in row {missing[0] + 1}, and missing values are to be refused",
+    def _check_cells(self, table: RawTable, name: str, kind: str, cells: Any, numbers: Any) -> None:
+        """Refuse infinite numbers, what is no date, and missing values where the user chose so."""
+        missing, text = np.array([cell is None or cell != cell for cell in cells]), ""
+        wrong: Any = np.flatnonzero(np.isnan(numbers) & ~missing) if "date" in kind else ()
+        if kind == "number" and np.isinf(cells).any():
+            text = f"an infinite value in row {np.isinf(cells).argmax() + 1}"
+        elif len(wrong):
+            order = "day before the month" if kind == "day_first_date" else "month before the day"
+            shown = shorten(cells[wrong[0]], 30)
+            text = f"{shown} in row {wrong[0] + 1}, not a date with the {order}"
+        if text:
+            raise table.error(f"column {shorten(name)} holds {text}")
+        if self.missing == "refuse" and missing.any():
+            raise table.error(
+                f"column {shorten(name)} has no value in {missing.sum()} of {table.n_rows} rows, "
+                f"first in row {missing.argmax() + 1}, and missing values are to be refused"
             )
+
+    def _note_outside(self, name: str, kind: str, numbers: Any, is_first: bool) -> list[str]:
+        """Return words on the rows outside of the range of training, if these are many.
+
+        Of new rows like those of training, a share of 2 / (n + 1) lies outside by chance; columns
+        are named in which there are more than that explains.
+        """
+        low, high = (self.ranges or {})[name]
+        words = ("above", "below") if kind == "number" else ("later than", "earlier than")
+        counts = [int((numbers > high).sum()), int((numbers < low).sum())]
+        expected = 2 * len(numbers) / (self.n_rows + 1)
+        if sum(counts) <= expected + 2 * expected**0.5:
+            return []
+        (count, word), *others = [(n, word) for n, word in zip(counts, words, strict=True) if n]
+        of = f" of {len(numbers):,} rows" if is_first else ""
+        text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
+        return [text + "".join(f" ({n:,} {word} any)" for n, word in others)]
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data
@@ -220,28 +237,33 @@ class Schema:
             if not table.is_matrix:
                 matrix = np.column_stack([table.numbers(name) for name in self.names])
         elif not table.is_matrix:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 "the model was fitted on features without names; give it a file of that kind "
-                "(LibSVM or .npz)",
+                "(LibSVM or .npz)"
             )
         if matrix.shape[1] != self.n_features:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 f"it has {matrix.shape[1]:,} features, and the model was fitted on "
-                f"{self.n_features:,}",
+                f"{self.n_features:,}"
             )
         values = matrix.data if sparse.issparse(matrix) else matrix
         if np.isinf(values).any():
-            raise FormatError(table.source, "a feature holds an infinite value")
+            raise table.error("a feature holds an infinite value")
         missing = int(np.isnan(values).sum())
         if missing and (self.missing == "refuse" or not self.gaps):
             why = "and missing values are to be refused"
             if self.missing != "refuse":
                 why = "and the model was fitted on data without any"
-            raise FormatError(table.source, f"{missing:,} values are missing, {why}")
+            raise table.error(f"{missing:,} values are missing, {why}")
         _note_gaps(table, missing, [], notes)
         return matrix
+
+
+def _numbers_of(table: RawTable, name: str, kind: str) -> np.ndarray | None:
+    """Return a column of numbers as it is, and one of dates as days; None: neither."""
+    if kind == "number":
+        return table.numbers(name)
+    return as_days(table.strings(name), kind == "day_first_date") if "date" in kind else None
 
 
 def _feature_names(
@@ -250,9 +272,7 @@ def _feature_names(
     """Return the columns that are neither labels nor ignored; None where they have no names."""
     if table.names is None:
         if columns:
-            raise FormatError(
-                table.source, f"it has no column names, so none is {next(iter(columns))!r}"
-            )
+            raise table.error(f"it has no column names, so none is {next(iter(columns))!r}")
         return None
     find_columns(columns, table.names, table.source)
     for name in columns:
@@ -261,16 +281,15 @@ def _feature_names(
     ignored = {name for name, kind in columns.items() if kind == "ignore"}
     names = [name for name in table.names if name not in label_columns | ignored]
     if not names:
-        raise FormatError(table.source, "no feature column is left besides the labels")
+        raise table.error("no feature column is left besides the labels")
     return names
 
 
 def _check_present(table: RawTable, names: list[str]) -> None:
     """Refuse a table that lacks a column the model was fitted on."""
     if table.names is None:
-        raise FormatError(
-            table.source,
-            f"it has no column names, and the model needs the columns {join_names(names)}",
+        raise table.error(
+            f"it has no column names, and the model needs the columns {join_names(names)}"
         )
     find_columns(names, table.names, table.source)
 

@@ -5,10 +5,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
@@ -34,27 +33,26 @@ _BRACKETS = ("[{", "[["), ("}]", "]]")
 _MAX_JSON = 100_000  # characters of a cell
 
 
-@dataclass(frozen=True)
-class Spelling:
-    """How tags are compared: which of them are one label, and which mean that there is none."""
+def spell(
+    rows: Sequence[Sequence[str]],
+    ignore_case: bool = False,
+    no_label: Iterable[str] = (),
+    names: Iterable[str] = (),
+) -> list[list[str]]:
+    """Return the tags of rows as labels, without those that mean that there is none.
 
-    ignore_case: bool = False
-    no_label: tuple[str, ...] = ()
-
-    def apply(self, rows: Sequence[Sequence[str]], names: Iterable[str] = ()) -> list[list[str]]:
-        """Return the tags of rows as labels.
-
-        Of spellings of one label, that among `names` is used, or else the most frequent.
-        """
-        none = {fold(word) for word in self.no_label}
-        rows = [[tag for tag in row if fold(tag) not in none] for row in rows] if none else rows
-        if not self.ignore_case:
-            return [list(row) for row in rows]
-        counts = Counter(tag for row in rows for tag in row)
-        # The most frequent spelling comes last, and stays.
-        ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
-        spelled = {fold(tag): tag for tag in [*ordered, *names]}
-        return [[spelled[fold(tag)] for tag in row] for row in rows]
+    Of spellings that differ by case or spaces only and are one label with `ignore_case`, that among
+    `names` is used, or else the most frequent.
+    """
+    none = {fold(word) for word in no_label}
+    kept = [[tag for tag in row if not none or fold(tag) not in none] for row in rows]
+    if not ignore_case:
+        return kept
+    counts = Counter(tag for row in kept for tag in row)
+    # The most frequent spelling comes last, and stays.
+    ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
+    spelled = {fold(tag): tag for tag in [*ordered, *names]}
+    return [[spelled[fold(tag)] for tag in row] for row in kept]
 
 
 def fold(tag: str) -> str:
@@ -64,10 +62,8 @@ def fold(tag: str) -> str:
 
 def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     """Return the tags of each row; what looks like JSON and lists no names is refused."""
-    if table.kind(column) == "list":
-        cells: Iterable[Any] = table.lists(column)
-    else:
-        cells = table.strings(column)
+    is_list = table.kind(column) == "list"
+    cells: Iterable[Any] = table.lists(column) if is_list else table.strings(column)
     found = []
     for number, cell in enumerate(cells, start=1):
         try:
@@ -75,10 +71,9 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
             tags = (cell or "").split(separator) if items is None else map(_name_of, items)
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
-            raise FormatError(
-                table.source,
+            raise table.error(
                 f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, which "
-                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"',
+                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"'
             ) from None
     return found
 
@@ -92,8 +87,15 @@ def guess_separator(table: RawTable, column: str) -> str:
     if any(_looks_like_list(cell) for cell in cells):
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
         return ";"
-    if cells and all(_HASHES.fullmatch(cell) for cell in cells):
-        return _tell_split(table, column, " ")
+    are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
+    best = " " if are_hashes else _best_separator(table, column, cells)
+    if best is not None:
+        shown = "spaces" if best == " " else repr(best)
+        table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
+    return best or ";"
+
+
+def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | None:
     counts = {}
     for mark in (*_SEPARATORS, " "):
         if any(mark in cell for cell in cells):
@@ -106,24 +108,16 @@ def guess_separator(table: RawTable, column: str) -> str:
     if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > whole):
         del counts[" "]
     if not counts:
-        return ";"
+        return None
     best, *others = sorted(counts, key=lambda mark: counts[mark])
     if others and counts[others[0]] == counts[best]:
-        raise FormatError(
-            table.source,
+        raise table.error(
             f"column {shorten(column)} has {counts[best][0]:,} different labels split at {best!r} "
             f"and as many split at {others[0]!r}; choose with separator={best!r} or "
             f"separator={others[0]!r}",
-            None,
             "separator",
         )
-    return _tell_split(table, column, best)
-
-
-def _tell_split(table: RawTable, column: str, mark: str) -> str:
-    shown = "spaces" if mark == " " else repr(mark)
-    table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
-    return mark
+    return best
 
 
 def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Guess]:

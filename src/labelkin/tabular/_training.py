@@ -11,16 +11,14 @@ from scipy import sparse
 from sklearn.utils import Bunch, _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import FormatError
-from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
-from labelkin.tabular._labels import LabelColumns
-from labelkin.tabular._schema import Schema, default_words
+from labelkin.tabular._labels import LabelColumns, count_labels, read_target
+from labelkin.tabular._schema import Schema
 
 # Kinds of columns, as they are named in print.
 _KINDS = (
@@ -31,36 +29,46 @@ _KINDS = (
 )
 
 
+_LABEL_OPTIONS = ("label_column", "separator", "ignore_case", "no_label", "missing_labels")
+
+
 @dataclass(frozen=True)
 class TrainingData:
     """A labelled table: features as the pipeline takes them, labels, and what the columns are."""
 
-    source: str
+    table: RawTable = field(repr=False)
+    """The table with all its columns."""
     schema: Schema
     labels: LabelColumns
     X: Any
     """A DataFrame of numbers and strings, or a matrix."""
     y: Any
     """0 and 1, of shape (n, q); NaN where a label is unknown. CSR for thousands of labels."""
-    guesses: list[Guess] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
     """What the user should know about the table."""
-    kept: np.ndarray | None = None
+    kept: np.ndarray | None
     """The rows of the table that are used; None: all."""
-    table: RawTable | None = field(default=None, repr=False)
-    """The table with all its columns."""
-    hierarchy: LabelHierarchy | None = None
+    hierarchy: LabelHierarchy | None
     """Which labels are parents of which; rows have the parents of their labels."""
+
+    @property
+    def source(self) -> str:
+        """The file, as errors name it."""
+        return self.table.source
+
+    @property
+    def guesses(self) -> list[Guess]:
+        """What was guessed about the table."""
+        return self.table.guesses
 
     def column(self, name: str, argument: str) -> Any:
         """Return a column of the table, also one that is no feature."""
-        table = self.table
-        if table is None or name not in (table.names or ()):
-            known = () if table is None else table.names or ()
+        known = self.table.names or ()
+        if name not in known:
             raise ValueError(
                 f"{argument} {name}: {self.source} has no such column.{did_you_mean(name, known)}"
             )
-        values = table.column(name)
+        values = self.table.column(name)
         return values if self.kept is None else values.iloc[self.kept]
 
     def summary(self) -> dict[str, Any]:
@@ -68,35 +76,23 @@ class TrainingData:
         kinds: dict[str, Any] = {"numeric": self.schema.n_features}
         if self.schema.columns is not None:
             kinds = {title: self.schema.of_kind(*kinds) for title, *kinds in _KINDS}
+        n_cells = math.prod(self.y.shape)
+        is_sparse = sparse.issparse(self.y)
+        n_known = n_cells if is_sparse else int(np.count_nonzero(self.y == self.y))  # not NaN
+        sizes = (self.y == 1).sum(axis=1)
+        n_empty = (sizes == 0).sum() if is_sparse else (self.y == 0).all(axis=1).sum()
+        counts = (self.y == 1).sum(axis=0).tolist()
         return {
             "data": self.source,
             "guesses": [guess.text for guess in self.guesses],
             "rows": self.y.shape[0],
             "columns": {kind: names for kind, names in kinds.items() if names},
             "labels": list(self.labels.names),
-            "label_counts": dict(
-                zip(self.labels.names, (self.y == 1).sum(axis=0).tolist(), strict=True)
-            ),
-            "labels_per_row": round(float((self.y == 1).sum(axis=1).mean()), 4),
-            "rows_without_labels": self._n_without_labels(),
-            **({"known_labels": known} if (known := self.n_known) < self._n_cells else {}),
+            "label_counts": dict(zip(self.labels.names, counts, strict=True)),
+            "labels_per_row": round(float(sizes.mean()), 4),
+            "rows_without_labels": int(n_empty),
+            **({"known_labels": n_known} if n_known < n_cells else {}),
         }
-
-    def _n_without_labels(self) -> int:
-        if sparse.issparse(self.y):
-            return int((self.y.sum(axis=1) == 0).sum())
-        return int((self.y == 0).all(axis=1).sum())
-
-    @property
-    def _n_cells(self) -> int:
-        return math.prod(self.y.shape)
-
-    @property
-    def n_known(self) -> int:
-        """Number of the labels of all rows that are known."""
-        if sparse.issparse(self.y):
-            return self._n_cells
-        return int(np.count_nonzero(self.y == self.y))  # NaN is unequal to itself
 
     def __str__(self) -> str:
         """Return the summary in words."""
@@ -107,18 +103,18 @@ class TrainingData:
             for kind, names in kinds.items()
         )
         n_columns = sum(len(x) if isinstance(x, list) else x for x in kinds.values())
-        return (
+        text = (
             f"{self.source}: {plural(figures['rows'], 'row')}, "
             f"{plural(n_columns, 'column')} ({columns}), "
             f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
-            + (f", {plural(empty, 'row')} without any" if empty else "")
-            + (f", {len(self.hierarchy.edges):,} below another" if self.hierarchy else "")
-            + (
-                f", {self.n_known:,} of {self.y.size:,} labels known"
-                if self.n_known < self.y.size
-                else ""
-            )
         )
+        if empty:
+            text += f", {plural(empty, 'row')} without any"
+        if self.hierarchy:
+            text += f", {len(self.hierarchy.edges):,} below another"
+        if known := figures.get("known_labels"):
+            text += f", {known:,} of {self.y.size:,} labels known"
+        return text
 
     def as_bunch(self) -> Bunch:
         """Return features and labels with their names, for figures about them."""
@@ -137,55 +133,44 @@ def find_training_data(
     X: Any,
     labels: Labels | LabelColumns | None = None,
     *,
-    label_column: str | None = None,
-    separator: str | None = None,
-    ignore_case: bool = False,
-    no_label: str | Iterable[str] = (),
-    missing_labels: str | None = None,
+    y: Any = None,
     columns: Mapping[str, str] | Schema | None = None,
     hierarchy: Any = "none",
     **options: Any,
 ) -> TrainingData:
-    """Find labels and features in a table that holds both; the arguments of `TableClassifier`.
+    """Find features and labels in a table that holds both, or beside `y`.
 
-    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are
-    ``missing``, ``scale``, ``max_words``, ``embedding`` and ``trend``.
+    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are those
+    of `LabelColumns.find` and of `Schema.find`, as in `TableClassifier`.
     """
-    table = RawTable.of(X)
+    table, notes = RawTable.of(X), list[str]()
     if not table.n_rows:
-        raise FormatError(table.source, "it has no rows")
-    notes: list[str] = []
-    found = LabelColumns.find(
-        table,
-        labels,
-        label_column,
-        separator,
-        ignore_case=ignore_case,
-        no_label=no_label,
-        missing_labels=missing_labels,
-    )
-    label_columns = () if table.target is not None else found.columns
-    options["max_words"] = options.get("max_words") or default_words(len(found.names))
-    if len(found.names) >= MANY_LABELS:  # embeddings of all rows would take most of the time
-        options["embedding"] = "none"
-    schema = Schema.find(table, label_columns, columns, **options)
-    y, X = found.read(table, notes), schema.read(table, notes)
-    rows = found.kept_rows(y)
+        raise table.error("it has no rows")
+    of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
+    if y is None:
+        found = LabelColumns.find(table, labels, **of_labels)
+        named: Any = () if table.target is not None else found.columns
+        schema = Schema.find(table, named, columns, len(found.names), **options)
+        y, rows = found.drop_unknown(found.read(table, notes))
+        counts = (y == 1).sum(axis=0)
+        never = [name for name, count in zip(found.names, counts, strict=True) if not count]
+        if len(never) == len(found.names):
+            raise table.error("no row has any label, so there is nothing to learn")
+        if never:
+            notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
+    else:
+        y, found, rows = read_target(y, table.guesses, **of_labels)
+        found = labels if isinstance(labels, LabelColumns) else found
+        named = {*found.columns} & {*(table.names or ())}
+        schema = Schema.find(table, named, columns, count_labels(y), **options)
+    X = schema.read(table, notes)
     if rows is not None:
-        X, y = _safe_indexing(X, rows), y[rows].astype(np.uint8)
-        left_out = plural(table.n_rows - len(y), "row")
+        X = _safe_indexing(X, rows)
+        left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
-    counts = (y == 1).sum(axis=0)
-    never = [name for name, count in zip(found.names, counts, strict=True) if not count]
-    if len(never) == len(found.names):
-        raise FormatError(table.source, "no row has any label, so there is nothing to learn")
-    if never:
-        notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
     nested = _find_hierarchy(hierarchy, found.names, table)
     y = y if nested is None else nested.close(y)
-    return TrainingData(
-        table.source, schema, found, X, y, table.guesses, notes, rows, table, nested
-    )
+    return TrainingData(table, schema, found, X, y, notes, rows, nested)
 
 
 def _find_hierarchy(
@@ -259,9 +244,8 @@ def split_labels(
     X = table.data
     if table.target is None:
         X = table.select([name for name in table.names or () if name not in found.columns])
-    target = found.read(table, [])
-    if (rows := found.kept_rows(target)) is not None:
-        X, target = _safe_indexing(X, rows), target[rows].astype(np.uint8)
+    target, rows = found.drop_unknown(found.read(table))
+    X = X if rows is None else _safe_indexing(X, rows)
     y = import_optional("pandas").DataFrame(target, columns=list(found.names))
     if hasattr(X, "index"):
         y.index = X.index

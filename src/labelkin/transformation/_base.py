@@ -18,8 +18,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.metadata_routing import MetadataRouter
 
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
@@ -27,6 +26,7 @@ from labelkin.base import (
     MAX_SEED,
     Array,
     Matrix,
+    MetaClassifier,
     MultiLabelClassifier,
     check_weight,
     set_random_states,
@@ -37,14 +37,13 @@ from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
 
 
-class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
+class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
     """Base of multi-label classifiers that are made of single-label ones.
 
     A subclass implements `_fit`, on validated data, and `_proba`. Sample weights go to the base
     classifiers.
     """
 
-    _squares_values = False
     # Whether the base classifiers must take sample weights, because fit passes them on.
     _passes_weight = True
     _parameter_constraints: dict = {
@@ -90,7 +89,7 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
         self
         """
         if sample_weight is not None and self._passes_weight:
-            self._check_takes_weight(sample_weight)
+            self._route({"sample_weight": sample_weight})
         rows, Y, known = self._validate_known(X, y)
         labels = Labels(Y, check_weight(sample_weight, rows.shape[0]), known)
         if labels.weight is not None:
@@ -103,14 +102,17 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         """Fit to validated data; the weights are positive, and some labels may be unknown."""
 
-    def _labels(self, X: Matrix) -> Array:
-        return self._proba(X) >= 0.5
+    def _labels_of(self, proba: Array) -> Array:
+        return proba >= 0.5
 
-    def _base_classifier(self) -> Any:
-        """Return `estimator`, or WEKA's J48 as Mulan uses it: columns of 0 and 1 are nominal."""
-        if self.estimator is None:
-            return C45TreeClassifier(nominal_features="binary")
-        return self.estimator
+    @property
+    def _estimator(self) -> Any:
+        """`estimator`, or WEKA's J48 as Mulan uses it: columns of 0 and 1 are nominal."""
+        if self.estimator is not None:
+            return self.estimator
+        tree = C45TreeClassifier(nominal_features="binary")
+        routed = get_config()["enable_metadata_routing"]
+        return tree.set_fit_request(sample_weight=True) if routed else tree
 
     def _draw_seeds(self, n_members: int) -> Array:
         return check_random_state(self.random_state).randint(MAX_SEED, size=n_members)
@@ -123,18 +125,6 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
     def _map_members(self, predict: Callable[[Any], Any], members: Any) -> list[Any]:
         return map_threads(predict, members, self.n_jobs)
 
-    def _check_takes_weight(self, sample_weight: Any) -> None:
-        """Refuse sample weights that the base classifier does not take."""
-        if _routing_enabled():
-            process_routing(self, "fit", sample_weight=sample_weight)
-            return
-        base = self._base_classifier()
-        if not has_fit_parameter(base, "sample_weight"):
-            raise ValueError(
-                f"{type(base).__name__} takes no sample_weight: fit without it, or choose "
-                "another estimator."
-            )
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing: the base classifier receives those of ``fit``.
 
@@ -142,22 +132,14 @@ class TransformationClassifier(CallbackSupportMixin, MultiLabelClassifier):
         -------
         MetadataRouter
         """
-        if not self._passes_weight:
+        if self._passes_weight:
             return super().get_metadata_routing()
-        base = self._base_classifier()
-        if self.estimator is None and _routing_enabled():
-            base.set_fit_request(sample_weight=True)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=base, method_mapping=mapping)
+        return MultiLabelClassifier.get_metadata_routing(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self._base_classifier()).input_tags.sparse
+        tags.input_tags.sparse = get_tags(self._estimator).input_tags.sparse
         return tags
-
-
-def _routing_enabled() -> bool:
-    return bool(get_config()["enable_metadata_routing"])
 
 
 def presort_for(base: Any, X: Matrix) -> Matrix | PresortedMatrix:

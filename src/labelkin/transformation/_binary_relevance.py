@@ -72,7 +72,7 @@ class BinaryRelevanceClassifier(TransformationClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
-        base = self._base_classifier()
+        base = self._estimator
         matrix = presort_for(base, X)
         seeds = self._draw_seeds(n_labels)
 

@@ -111,7 +111,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
-        base = self._base_classifier()
+        base = self._estimator
         resampling = self.resampling or not has_fit_parameter(base, "sample_weight")
         seeds = self._draw_seeds(n_labels * self.n_estimators).reshape(n_labels, -1)
         matrix = presort_for(base, X)

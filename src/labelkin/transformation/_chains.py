@@ -132,7 +132,7 @@ class ChainClassifier(TransformationClassifier):
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
         seeds = rng.randint(MAX_SEED, size=self.orders_.size)
-        base = self._base_classifier()
+        base = self._estimator
         matrix = presort_for(base, X)
 
         def fit_link(number: int) -> Any:

@@ -77,7 +77,7 @@ class LabelPowersetClassifier(TransformationClassifier):
 
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
-        base = clone(self._base_classifier())
+        base = clone(self._estimator)
         if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
             base.set_params(n_jobs=self.n_jobs)
         matrix, seed = presort_for(base, X), self._draw_seeds(1)[0]

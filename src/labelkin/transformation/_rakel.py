@@ -121,7 +121,7 @@ class RAkELClassifier(TransformationClassifier):
         rng = check_random_state(self.random_state)
         self.labelsets_ = self._draw_labelsets(y.shape[1], rng)
         seeds = rng.randint(MAX_SEED, size=len(self.labelsets_))
-        base = self._base_classifier()
+        base = self._estimator
         matrix = presort_for(base, X)
 
         def fit_powerset(m: int) -> LabelPowersetClassifier:

@@ -91,7 +91,7 @@ class CalibratedLabelRankingClassifier(TransformationClassifier):
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
-        base = self._base_classifier()
+        base = self._estimator
         matrix = presort_for(base, X)
         self.pairs_ = pairs_with_samples(y)
         # The calibration label has the number n_labels; no sample has it.

@@ -5,13 +5,14 @@ import re
 from array import array
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.files import FormatError, read_unpacked, shorten
+from labelkin._utils.files import FormatError, shorten
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import find_labels
 from labelkin.datasets.formats._dialect import decode, parse_plain_number
@@ -37,13 +38,13 @@ _YES = ("1", "+1", "1.0", "yes", "y", "true", "t", "on", "present")
 _MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 
 
-def read_arff(path: str | Path, encoding: str | None = None) -> RawTable:
+def read_arff(raw: bytes, budget: Budget, encoding: str | None = None) -> RawTable:
     """Return a file as a matrix of numbers; those of nominal values and text are indices.
 
     The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
     ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the relation's name.
     """
-    raw, budget = read_unpacked(path), Budget(path)
+    path = budget.source
     budget.check_lines(raw)
     text, _ = decode(raw, path, encoding)
     lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)
@@ -67,18 +68,18 @@ class _Attribute:
         self.name = name
         self.codes: dict[str, float] | None = None  # None: numbers
         self.is_text = False
-        self._by_number: dict[float, float] | None = None
+        word = (kind.partition("%")[0].lower().split() or [""])[0]
         if kind.startswith("{"):
             self.codes = _parse_nominal(kind)
-            return
-        word = (kind.partition("%")[0].lower().split() or [""])[0]
-        if word in ("string", "date"):
+        elif word in ("string", "date"):
             self.is_text, self.codes = True, {"": 0.0}  # what a sparse row leaves out
         elif word not in ("numeric", "real", "integer"):
             raise ValueError(
                 f"unknown attribute type {shorten(kind)}; numeric, string, date or "
                 "{value, value, …} expected"
             )
+        # What a sparse row means by leaving out the column: 0, or its first value.
+        self.first = next(iter(self.codes.values())) if self.codes else 0.0
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -87,10 +88,14 @@ class _Attribute:
         are_no_yes = not self.is_text and codes == _find_no_yes(codes)
         return NO_YES if are_no_yes else tuple(codes)
 
-    @property
-    def first(self) -> float:
-        """What a sparse row means by leaving out the column: 0, or its first value."""
-        return next(iter(self.codes.values())) if self.codes else 0.0
+    @cached_property
+    def by_number(self) -> dict[float, float]:
+        """The codes of values that are numbers, for those in another spelling, 1.0 like 1."""
+        found: dict[float, float] = {}
+        for value, code in (self.codes or {}).items():
+            with suppress(ValueError):
+                found.setdefault(parse_plain_number(value), code)
+        return found
 
     def decode(self, text: str | None) -> float:
         """Return the number that stands for a value; NaN for a missing one."""
@@ -99,24 +104,18 @@ class _Attribute:
         try:
             if self.codes is None:
                 return parse_plain_number(text)
-            if self.is_text:
-                return self.codes.setdefault(text, float(len(self.codes)))
-            return self.codes[text] if text in self.codes else self._decode_number(text)
         except ValueError as error:
             raise ValueError(f"attribute {shorten(self.name)}: {error}") from None
-
-    def _decode_number(self, text: str) -> float:
-        """Return the code of a value in another spelling, such as 1.0 where 1 is declared."""
-        codes = self.codes or {}
-        if self._by_number is None:
-            self._by_number = {}
-            for value, code in codes.items():
-                with suppress(ValueError):
-                    self._by_number.setdefault(parse_plain_number(value), code)
+        if self.is_text:
+            return self.codes.setdefault(text, float(len(self.codes)))
+        if text in self.codes:
+            return self.codes[text]
         with suppress(ValueError, KeyError):
-            return self._by_number[parse_plain_number(text)]
-        declared = shorten(", ".join([*codes][:6]))
-        raise ValueError(f"{shorten(text)} is not one of its declared values {declared}")
+            return self.by_number[parse_plain_number(text)]
+        raise ValueError(
+            f"attribute {shorten(self.name)}: {shorten(text)} is not one of its declared values "
+            f"{shorten(', '.join([*self.codes][:6]))}"
+        )
 
 
 def _read_header(

@@ -6,6 +6,8 @@ from labelkin._utils.files import FormatError
 from labelkin._utils.limits import max_unpacked, too_large
 
 _COLUMN_BYTES = 100  # what a column without entries takes: its name, its sums
+# What Arrow takes for a column of any length, and for a cell besides its text.
+_ARROW_BYTES, _CELL_BYTES = 7000, 16
 _LINE_BYTES = 100  # for a line that is read by Python, whose time is to be limited, too
 
 
@@ -38,3 +40,8 @@ class Budget:
     def take_columns(self, count: int, what: str = "columns", each: int = _COLUMN_BYTES) -> None:
         """Count columns, of which a file of any size can declare any number."""
         self.take(count * each, f"a table of {count:,} {what}")
+
+    def take_cells(self, n_cells: int, n_columns: int) -> None:
+        """Count cells in columns of Arrow, besides their texts."""
+        self.take_columns(n_columns, each=_ARROW_BYTES)
+        self.take(_CELL_BYTES * n_cells)

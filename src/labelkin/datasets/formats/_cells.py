@@ -24,45 +24,66 @@ from labelkin.datasets.formats._raw_table import Guess, RawTable, name_columns
 
 MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
 MISSING += ["NaN", "nan", "null", "NULL", "None"]
-# What Arrow takes for a column of any length, and for a cell besides its text.
-COLUMN_BYTES, CELL_BYTES = 7000, 16
+_MISSING = frozenset(MISSING)
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
 
-def table_of_cells(
-    table: Any,
+def make_column(cells: Iterable[str | None]) -> Any:
+    """Return cells as an Arrow array of strings, null where a value is missing."""
+    pyarrow = import_optional("pyarrow")
+    kept = (None if cell is None or cell.strip() in _MISSING else cell for cell in cells)
+    return pyarrow.array(kept, pyarrow.string())
+
+
+def take_header(
+    columns: Sequence[Any],
     first: Sequence[str | None],
     source: str,
     guesses: list[Guess],
     header: bool | None = None,
     expected: Iterable[str] = (),
+    **options: Any,
+) -> RawTable:
+    """Return columns of cells as a table; their first row, `first`, may be the header.
+
+    Without a `header`, columns are named c1, c2, …. A table that may have none is refused if it is
+    None, unless one of the `expected` columns is in its first row. `options` are those of
+    `make_table`.
+    """
+    if header is None:
+        header = _find_header(columns, first, source, list(expected))
+    names = default_names(len(first))
+    if header:
+        names, renamed = name_columns(first, source)
+        guesses += renamed
+        columns = [column.slice(1) for column in columns]
+    return make_table(dict(zip(names, columns, strict=True)), source, guesses, **options)
+
+
+def make_table(
+    cells: dict[str, Any],
+    source: str,
+    guesses: list[Guess],
+    *,
     delimiter: str = ",",
     decimal: str | None = None,
     as_strings: Iterable[str] = (),
 ) -> RawTable:
-    """Return an Arrow table of strings, whose first row is `first`, as a table.
+    """Return named columns of strings as a table, with numbers and truth values where all are such.
 
-    `guesses` are those about the file; those about its columns are added. The other arguments are
-    those of `parse_csv`.
+    Columns `as_strings` are kept as they are written, such as numbers with leading zeros. `guesses`
+    are those about the file; those about its columns are added. The decimal mark is one of them,
+    for which the `delimiter` is evidence.
     """
-    if header is None:
-        header = _find_header(table, first, source, list(expected))
-    if header:
-        names, renamed = name_columns(first, source)
-        guesses += renamed
-        table = table.slice(1).rename_columns(names)
-    if n_empty := _count_empty_rows(table):
+    if n_empty := _count_empty_rows(cells):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
         guesses.append(Guess(f"{rows} at the end left out", ()))
-        table = table.slice(0, table.num_rows - n_empty)
+        cells = {name: column.slice(0, len(column) - n_empty) for name, column in cells.items()}
 
-    cells = {name: table.column(name) for name in table.column_names}
-    columns = dict(cells)
     strings = set(map(normal_form, as_strings))
-    names = [name for name in columns if name not in strings]
-    for name in names:
-        columns[name] = _plain_values(cells[name])
+    names = [name for name in cells if name not in strings]
+    columns = cells | {name: _plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
     mark = decimal or guess_decimal(texts.values(), delimiter)
@@ -94,7 +115,9 @@ def default_names(count: int) -> list[str]:
     return [f"c{number}" for number in range(1, count + 1)]
 
 
-def _find_header(table: Any, first: Sequence[str | None], source: str, expected: list[str]) -> bool:
+def _find_header(
+    columns: Sequence[Any], first: Sequence[str | None], source: str, expected: list[str]
+) -> bool:
     """Return whether the first row is the header; refuse a table in which it may be data.
 
     A table whose columns are `expected` to have default names has none, as when the model was
@@ -104,7 +127,7 @@ def _find_header(table: Any, first: Sequence[str | None], source: str, expected:
         return True
     if expected and all(map(_DEFAULT_NAME.fullmatch, expected)):
         return False
-    if not _looks_like_data(table, first):
+    if not _looks_like_data(columns, first):
         return True
     shown = ", ".join(shorten(cell, 20)[1:-1] for cell in first[:4] if cell)
     raise FormatError(
@@ -117,14 +140,14 @@ def _find_header(table: Any, first: Sequence[str | None], source: str, expected:
     )
 
 
-def _looks_like_data(table: Any, first: Sequence[str | None]) -> bool:
+def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> bool:
     """Return whether the first row has numbers where others have, or words that recur below.
 
     Numbers in sequence, such as years, may be names.
     """
-    body = table.slice(1, _SAMPLE_ROWS)
+    body = [column.slice(1, _SAMPLE_ROWS) for column in columns]
     numbers, n_recurring = [], 0
-    for cell, column in zip(first, body.columns, strict=True):
+    for cell, column in zip(first, body, strict=True):
         values = {*_distinct(column)}
         if values and all(is_number(value) for value in values):
             if cell is None or not is_number(cell):
@@ -134,21 +157,19 @@ def _looks_like_data(table: Any, first: Sequence[str | None]) -> bool:
     if numbers:
         steps = np.diff(numbers)
         return not (len(numbers) > 1 and (steps == 1).all())
-    rows = zip(*(column.to_pylist() for column in body.columns), strict=True)
+    rows = zip(*(column.to_pylist() for column in body), strict=True)
     return n_recurring > 0 and tuple(first) not in rows  # not a header that is repeated
 
 
 # ------------------------------------------------------------------------------ the columns
 
 
-def _count_empty_rows(table: Any) -> int:
+def _count_empty_rows(cells: dict[str, Any]) -> int:
     """Return the number of rows at the end in which no column has a value."""
-    if table.num_columns < 2:
+    if len(cells) < 2:
         return 0  # an empty cell of a single column may be a row without text
-    used = np.zeros(table.num_rows, dtype=bool)
-    for column in table.columns:
-        used |= column.is_valid().to_numpy()
-    return table.num_rows - int(np.flatnonzero(used).max(initial=-1)) - 1
+    used = np.logical_or.reduce([column.is_valid() for column in cells.values()])
+    return len(used) - int(np.flatnonzero(used).max(initial=-1)) - 1
 
 
 def _plain_values(cells: Any) -> Any:

@@ -6,20 +6,13 @@ pyarrow splits the text into cells; columns of numbers are then found among them
 import csv
 import io
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from labelkin._utils.files import FormatError, read_unpacked, reason, shorten
+from labelkin._utils.files import FormatError, reason, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import (
-    CELL_BYTES,
-    COLUMN_BYTES,
-    MISSING,
-    default_names,
-    table_of_cells,
-)
+from labelkin.datasets.formats._cells import MISSING, default_names, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
 from labelkin.datasets.formats._raw_table import Guess, RawTable
 
@@ -30,32 +23,19 @@ _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
-def read_csv(path: str | Path, **options: Any) -> RawTable:
-    """Return a file as a table; `options` are those of `parse_csv`."""
-    import_optional("pyarrow")  # a missing extra is reported before a missing file
-    return parse_csv(read_unpacked(path), str(path), packed=Path(path).stat().st_size, **options)
-
-
-def parse_csv(
+def read_csv(
     raw: bytes,
-    source: str,
+    budget: Budget,
     *,
     delimiter: str | None = None,
     encoding: str | None = None,
-    decimal: str | None = None,
-    header: bool | None = None,
-    expected: Iterable[str] = (),
-    as_strings: Iterable[str] = (),
-    packed: int | None = None,
+    **options: Any,
 ) -> RawTable:
-    """Return the content of a CSV file as a table; errors name it by `source`.
+    """Return the content of a CSV file as a table; `options` are those of `take_header`.
 
-    Delimiter, encoding and decimal mark are guessed from the content unless they are given. Without
-    a `header`, columns are named c1, c2, …; a file that may have none is refused if it is None,
-    unless one of the `expected` columns is in its first row. Columns
-    `as_strings` are kept as they are written, such as numbers with leading zeros. `packed` is the
-    size of the file, by which the memory for it is limited, if it was compressed.
+    Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
+    source = str(budget.source)
     if not raw.strip():
         raise FormatError(source, "not a CSV table (the file is empty)")
     guesses = []
@@ -69,25 +49,19 @@ def parse_csv(
         if delimiter != ",":
             shown = "tab" if delimiter == "\t" else repr(delimiter)
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
-
-    budget = Budget(source, len(raw) if packed is None else packed)
-    table, first = _read_cells(text, budget, delimiter)
-    return table_of_cells(
-        table, first, source, guesses, header, expected, delimiter, decimal, as_strings
-    )
+    first = _read_first(text, source, delimiter)
+    columns = _read_cells(text.encode(), len(first), budget, delimiter)
+    return take_header(columns, first, source, guesses, delimiter=delimiter, **options)
 
 
-def _read_cells(text: str, budget: Budget, delimiter: str) -> tuple[Any, list[str]]:
-    """Return an Arrow table of strings, None where a value is missing, and its first row."""
+def _read_cells(content: bytes, width: int, budget: Budget, delimiter: str) -> list[Any]:
+    """Return columns of strings, null where a value is missing."""
     path = budget.source
     pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
-    content = text.encode("utf-8")
     n_rows = max(content.count(b"\n"), content.count(b"\r"))
-    budget.take(CELL_BYTES * (n_rows + content.count(delimiter.encode())))
+    budget.take_cells(n_rows + content.count(delimiter.encode()), width)
     _check_quotes(content, path, delimiter)
-    first = _read_first(text, path, delimiter)
-    budget.take_columns(len(first), each=COLUMN_BYTES)
-    names = default_names(len(first))
+    names = default_names(width)
     try:
         table = arrow_csv.read_csv(
             io.BytesIO(content),
@@ -108,13 +82,13 @@ def _read_cells(text: str, budget: Budget, delimiter: str) -> tuple[Any, list[st
         message = reason(error)
         row = _ROW_NUMBER.search(message)
         message = f"not a CSV table ({_ROW_NUMBER.sub('', message)})"
-        if width := _WRONG_WIDTH.search(message):
+        if wrong := _WRONG_WIDTH.search(message):
             message = (
-                f"not a CSV table with {delimiter!r} between columns (the header has {width[1]} of "
-                f"them, and this line {width[2]}); correct the line, or choose the right delimiter"
+                f"not a CSV table with {delimiter!r} between columns (the header has {wrong[1]} of "
+                f"them, and this line {wrong[2]}); correct the line, or choose the right delimiter"
             )
         raise FormatError(path, message, int(row[1]) if row else None) from None
-    return table, first
+    return table.columns
 
 
 def _read_first(text: str, path: str | Path, delimiter: str) -> list[str]:
@@ -136,15 +110,10 @@ def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
     if b'"' not in content:
         return
     mark = re.escape(delimiter.encode())
-    cells = re.compile(
-        rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
-        rb'(?:(?P<closed>"(?='
-        + mark
-        + rb'|[\r\n]|\Z))|"(?P<text>[^\r\n]*?(?='
-        + mark
-        + rb"|[\r\n]|\Z))|\Z)"
-    )
-    for cell in cells.finditer(content):
+    end = rb"(?=" + mark + rb"|[\r\n]|\Z)"
+    opened = rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
+    closed = rb'(?:(?P<closed>"' + end + rb')|"(?P<text>[^\r\n]*?' + end + rb")|\Z)"
+    for cell in re.finditer(opened + closed, content):
         if cell["closed"] is not None:
             continue
         line = len(content[: cell.start() + 1].splitlines())

@@ -33,36 +33,28 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
     of Windows that differs little from latin-1.
     """
-    if encoding is None:
-        mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-        for candidate in [mark] if mark else ["utf-8", "cp1252"]:
-            try:
-                text = raw.decode(candidate)
-            except UnicodeError:
-                continue
-            if "\0" not in text:
-                return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
-        encoding = "latin-1"
+    mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+    guesses = [mark] if mark else ["utf-8", "cp1252"]
+    for candidate in guesses if encoding is None else ():
+        try:
+            text = raw.decode(candidate)
+        except UnicodeError:
+            continue
+        if "\0" not in text:
+            return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
+    encoding = encoding or "latin-1"
     try:
         text = raw.decode(encoding)
     except LookupError:
         raise ArgumentError(f"encoding={encoding} is unknown.", "encoding") from None
     except UnicodeError as error:
-        raise FormatError(
-            path,
-            f"the text is not {encoding} ({reason(error, 80)}); pass its encoding, as in "
-            "encoding=latin-1",
-            None,
-            "encoding",
-        ) from None
+        wrong = f"the text is not {encoding} ({reason(error, 80)})"
+        cure = "pass its encoding, as in encoding=latin-1"
+        raise FormatError(path, f"{wrong}; {cure}", None, "encoding") from None
     if "\0" in text:
-        raise FormatError(
-            path,
-            "this is not text (it holds NUL characters); if it is in another encoding, pass it, as "
-            "in encoding=utf-16-le",
-            None,
-            "encoding",
-        )
+        wrong = "this is not text (it holds NUL characters)"
+        cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
+        raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
     return normal_form(text.removeprefix("\ufeff")), encoding
 
 
@@ -137,6 +129,16 @@ def parse_number(text: str, decimal: str) -> float:
     """Return the number that a cell holds; `is_number` is true of it."""
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
     return float(plain.replace(decimal, "."))
+
+
+def parse_cell(text: str, decimal: str) -> float:
+    """Return the number that a cell is, in Python's notation or as people write it."""
+    try:
+        return parse_plain_number(text)
+    except ValueError:
+        if not is_number(text, decimal):
+            raise
+        return parse_number(text, decimal)
 
 
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:

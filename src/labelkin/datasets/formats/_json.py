@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from labelkin._utils.files import FormatError, read_unpacked, reason, shorten
+from labelkin._utils.files import FormatError, reason, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import CELL_BYTES, COLUMN_BYTES, MISSING, table_of_cells
+from labelkin.datasets.formats._cells import make_column, make_table
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import RawTable, as_string, name_columns
 
@@ -18,26 +18,13 @@ _CURE = "write one object per line, or one array of objects"
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
 
-def read_json(path: str | Path, **options: Any) -> RawTable:
-    """Return the records of a file as a table; the arguments are those of `parse_json`."""
-    import_optional("pyarrow")  # a missing extra is reported before a missing file
-    return parse_json(read_unpacked(path), str(path), packed=Path(path).stat().st_size, **options)
-
-
-def parse_json(
-    raw: bytes,
-    path: str,
-    *,
-    encoding: str | None = None,
-    as_strings: Iterable[str] = (),
-    packed: int | None = None,
+def read_json(
+    raw: bytes, budget: Budget, *, encoding: str | None = None, as_strings: Iterable[str] = ()
 ) -> RawTable:
     """Return records as a table; a field of a nested object becomes a column such as ``a.b``."""
-    pyarrow = import_optional("pyarrow")
-    budget = Budget(path, len(raw) if packed is None else packed)
-    counts = {mark: raw.count(mark) for mark in (b",", b"{", b"[")}
-    budget.take(2 * len(raw) + _VALUE_BYTES * counts[b","])
-    budget.take(_OBJECT_BYTES * counts[b"{"] + _ARRAY_BYTES * counts[b"["])
+    path = str(budget.source)
+    budget.take(2 * len(raw) + _VALUE_BYTES * raw.count(b","))
+    budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
     text, _found = decode(raw, path, encoding)
     try:
         records = [_unique(list(_flatten(record, budget))) for record in _parse(text, path)]
@@ -48,33 +35,18 @@ def parse_json(
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
-    budget.take_columns(len(names), each=COLUMN_BYTES)
-    budget.take(2 * CELL_BYTES * len(records) * len(names))
-    missing = {*MISSING}
-    lists: dict[str, list[Any]] = {}
-    columns: dict[str, Any] = {}
+    budget.take_cells(2 * len(records) * len(names), len(names))
+    columns, lists = {}, {}
     for name in names:
         cells = [record.get(name) for record in records]
         if any(isinstance(cell, list) for cell in cells):
             lists[name] = cells
-            cells = [None if cell is None else "list" for cell in cells]
-        strings = [None if cell is None else _as_cell(cell) for cell in cells]
-        kept = [None if cell is None or cell.strip() in missing else cell for cell in strings]
         try:
-            columns[name] = pyarrow.array(kept, pyarrow.string())
+            columns[name] = make_column(map(_as_cell, cells))
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    table = pyarrow.table(columns)
-    found = table_of_cells(
-        pyarrow.concat_tables([table.slice(0, 1), table]),  # the place of a header
-        names,
-        path,
-        [],
-        header=True,
-        decimal=".",
-        as_strings=as_strings,
-    )
+    found = make_table(columns, path, [], decimal=".", as_strings=as_strings)
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found
@@ -105,10 +77,8 @@ def _parse(text: str, path: str | Path) -> list[dict[str, Any]]:
         raise FormatError(path, f"not a table of records; {_CURE}")
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
-            message = (
-                f"record {number} is {shorten(json.dumps(record), 30)}, not an object; {_CURE}"
-            )
-            raise FormatError(path, message)
+            shown = shorten(json.dumps(record), 30)
+            raise FormatError(path, f"record {number} is {shown}, not an object; {_CURE}")
     return records
 
 
@@ -134,7 +104,7 @@ def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterat
             yield f"{prefix}{key}", value
 
 
-def _as_cell(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return as_string(value)
+def _as_cell(value: Any) -> str | None:
+    if value is None or isinstance(value, list):
+        return None if value is None else "list"
+    return str(value).lower() if isinstance(value, bool) else as_string(value)

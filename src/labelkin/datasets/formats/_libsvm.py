@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +10,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import Bunch
 
-from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin._utils.files import FormatError, reason
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, split_names
 from labelkin.datasets.formats._raw_table import make_bunch
@@ -41,7 +40,7 @@ class _Lines(io.BytesIO):
 
 
 def read_libsvm(
-    path: str | Path, labels: Labels | None = None, n_features: int | None = None
+    raw: bytes, budget: Budget, labels: Labels | None = None, n_features: int | None = None
 ) -> Bunch:
     """Return a LibSVM (SVMlight) file as a dataset, read by scikit-learn.
 
@@ -52,7 +51,7 @@ def read_libsvm(
     `labels` are names of the label ids in order, or how many ids there are. Ids count from 0, or
     from 1 where 0 does not occur and the last one does.
     """
-    raw, budget = read_unpacked(path), Budget(path)
+    path = budget.source
     budget.check_lines(raw)
     lines = _Lines(raw, budget)
     n_rows, width, n_labels = map(int, lines.sizes.groups()) if lines.sizes else (None,) * 3
@@ -67,13 +66,17 @@ def read_libsvm(
     except (ValueError, OverflowError, IndexError, MemoryError) as error:
         raise FormatError(path, f"not a LibSVM row ({reason(error)})", lines.number) from None
     if n_rows is not None and n_rows != data.shape[0]:
-        raise FormatError(
-            path, f"the first line declares {n_rows} rows, but {data.shape[0]} follow"
-        )
+        text = f"the first line declares {n_rows} rows, but {data.shape[0]} follow"
+        raise FormatError(path, text)
     budget.take_columns(data.shape[1], "features")
     names = None
-    if labels is not None:
-        n_labels, names = _declared(labels)
+    if isinstance(labels, str) and labels.strip().isdecimal():
+        labels = int(labels)
+    if isinstance(labels, (int, np.integer)):
+        n_labels = int(labels)
+    elif labels is not None:
+        names = split_names(labels)
+        n_labels = len(names)
     classes = _find_classes(ids, n_labels, budget)
     if n_labels is None:
         names = [str(label) for label in classes]
@@ -82,16 +85,6 @@ def read_libsvm(
     data = sparse.csr_matrix(data)
     data.eliminate_zeros()
     return make_bunch(path, data, target, feature_names=None, label_names=names)
-
-
-def _declared(labels: Labels) -> tuple[int, list[str] | None]:
-    """Return the number and the names of the labels that the caller gives."""
-    if isinstance(labels, str) and labels.strip().isdecimal():
-        labels = int(labels)
-    if isinstance(labels, (int, np.integer)):
-        return int(labels), None
-    names = split_names(labels)
-    return len(names), names
 
 
 def _find_classes(ids: list[tuple[float, ...]], n_labels: int | None, budget: Budget) -> list[int]:

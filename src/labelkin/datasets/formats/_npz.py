@@ -19,40 +19,30 @@ _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
 # Features with a smaller share of non-zeros stay sparse.
 _DENSE_SHARE = 0.5
+# What the arrays of features and labels in files of others are for, and their names.
+_ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 
 
-# Names of the arrays of features and labels in files of others.
-_X_NAMES, _Y_NAMES = ("X", "x"), ("y", "Y")
-
-
-def read_arrays(path: str | Path, x: str | None = None, y: str | None = None) -> RawTable | Bunch:
+def read_arrays(
+    raw: bytes, budget: Budget, x: str | None = None, y: str | None = None
+) -> RawTable | Bunch:
     """Return a dataset of arrays; nothing in the file is executed.
 
     `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, `y` is the file with
     the labels. A file without labels is a table.
     """
-    raw = read_unpacked(path)
-    guesses: list[Guess] = []
-    arrays: dict[str, np.ndarray] = {}
+    path, guesses = budget.source, list[Guess]()
     try:
         if strip_compression(path).suffix.lower() == ".npy":
-            x, y = "X", y or _find_pair(path, guesses)
-            arrays["X"] = untrusted.read_npy(raw)
+            x, y = "X", y or _find_pair(Path(path), guesses)
+            arrays = {x: untrusted.read_npy(raw)}
         else:
             with zipfile.ZipFile(io.BytesIO(raw)) as archive:
                 parts = archive.namelist()
             names = [part.removesuffix(".npy") for part in parts if part.endswith(".npy")]
             if x is None and y is None and "X_data" in names:
-                return read_npz(path)
-            x = x or next((name for name in _X_NAMES if name in names), None)
-            y = y or next((name for name in _Y_NAMES if name in names), None)
-            for name, option in ((x, "x"), (y, "y")):
-                if name not in names and (name or option == "x"):
-                    held = f"it holds the arrays {join_names(names)}"
-                    lacks = f"no array {shorten(name)}" if name else "no array X"
-                    cure = f"name that of the {'features' if option == 'x' else 'labels'} with"
-                    text = f"{lacks}; {held}; {cure} {option}="
-                    raise FormatError(path, text, None, option)
+                return read_npz(raw, budget)
+            x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
             arrays = untrusted.read_npz(raw, [name for name in (x, y) if name])
         if y is not None and y not in arrays:
             arrays[y] = untrusted.read_npy(read_unpacked(y))
@@ -61,10 +51,10 @@ def read_arrays(path: str | Path, x: str | None = None, y: str | None = None) ->
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         text = f"not a readable file of arrays ({reason(error)})"
         raise FormatError(path, text) from error
-    data = _as_features(arrays[str(x)], path, guesses)
+    data = _as_features(arrays[str(x)], budget, guesses)
     if y is None:
         return RawTable(str(path), data, None, guesses=guesses)
-    target, label_names = _as_labels(arrays[y], path, guesses)
+    target, label_names = _as_labels(arrays[y], budget, guesses)
     if len(target) != len(data):
         raise FormatError(path, f"X has {len(data):,} rows, y has {len(target):,}")
     found = make_bunch(path, data, target, feature_names=None, label_names=label_names)
@@ -72,9 +62,19 @@ def read_arrays(path: str | Path, x: str | None = None, y: str | None = None) ->
     return found
 
 
-def _find_pair(path: str | Path, guesses: list[Guess]) -> str | None:
+def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
+    """Return the array of features or labels; an archive may lack the latter."""
+    role, *usual = _ROLES[argument]
+    chosen = given or next((name for name in usual if name in names), None)
+    if chosen not in names and (chosen or argument == "x"):
+        text = f"no array {shorten(chosen) if chosen else 'X'}; it holds the arrays"
+        text += f" {join_names(names)}; name that of the {role} with {argument}="
+        raise FormatError(path, text, None, argument)
+    return chosen
+
+
+def _find_pair(path: Path, guesses: list[Guess]) -> str | None:
     """Return the file of labels beside one of features: y.npy of X.npy, y_train.npy of x_train."""
-    path = Path(path)
     for letter in "yY":
         pair = path.with_name(letter + path.name[1:])
         if path.name[0] in "xX" and pair.is_file():
@@ -83,10 +83,10 @@ def _find_pair(path: str | Path, guesses: list[Guess]) -> str | None:
     return None
 
 
-def _as_features(X: np.ndarray, path: str | Path, guesses: list[Guess]) -> np.ndarray:
+def _as_features(X: np.ndarray, budget: Budget, guesses: list[Guess]) -> np.ndarray:
     if X.ndim < 2 or X.dtype.kind not in "biuf":
-        raise FormatError(path, "X is not an array of numbers with one row per sample")
-    Budget(path).take(8 * X.size)
+        raise FormatError(budget.source, "X is not an array of numbers with one row per sample")
+    budget.take(8 * X.size)
     if X.ndim > 2:
         size = " × ".join(map(str, X.shape[1:]))
         X = X.reshape(len(X), -1)
@@ -95,7 +95,7 @@ def _as_features(X: np.ndarray, path: str | Path, guesses: list[Guess]) -> np.nd
 
 
 def _as_labels(
-    y: np.ndarray, path: str | Path, guesses: list[Guess]
+    y: np.ndarray, budget: Budget, guesses: list[Guess]
 ) -> tuple[np.ndarray, list[str] | None]:
     """Return labels as a matrix of 0 and 1, with their names if they are classes."""
     if y.ndim == 2 and y.dtype.kind in "if" and -1 in y and np.isin(y, (-1, 1)).all():
@@ -106,21 +106,21 @@ def _as_labels(
     is_whole = y.dtype.kind in "iuU" or (y.dtype.kind == "f" and (y % 1 == 0).all())
     if y.size != len(y) or not is_whole:
         text = "y is neither a matrix of 0 and 1 nor a vector with the class of each row"
-        raise FormatError(path, text)
+        raise FormatError(budget.source, text)
     classes, codes = np.unique(y.ravel(), return_inverse=True)
-    Budget(path).take_columns(len(classes), "labels", each=len(y))
+    budget.take_columns(len(classes), "labels", each=len(y))
     guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
     names = [as_string(value) for value in classes.tolist()]
     return np.eye(len(classes), dtype=np.uint8)[codes], names
 
 
-def read_npz(path: str | Path) -> Bunch:
+def read_npz(raw: bytes, budget: Budget) -> Bunch:
     """Return a dataset in labelkin's own format; nothing in the file is executed.
 
     ``data`` is CSR when less than half of it is non-zero; ``split`` is 0 for original training rows
     and 1 for test rows, where known.
     """
-    raw = read_unpacked(path)
+    path = budget.source
     try:
         arrays = untrusted.read_npz(raw, _REQUIRED + _OPTIONAL)
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
@@ -128,14 +128,29 @@ def read_npz(path: str | Path) -> Bunch:
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
-    data, target = _features(arrays, path), arrays["Y"]
+    parts, target = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), arrays["Y"]
+    try:
+        n, d = shape = tuple(int(size) for size in arrays["X_shape"])
+        untrusted.check_compressed(*parts, shape)
+        data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
+    except Exception as error:  # SciPy raises errors of many kinds
+        raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
+    budget.take_columns(d, "features")
+    data.sum_duplicates()
     if target.ndim != 2 or target.dtype.kind not in "biuf" or not np.isin(target, (0, 1)).all():
         raise FormatError(path, "Y is not a matrix of 0 and 1")
-    n, d = data.shape
     if target.shape[0] != n:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
-    n_values = _vector(arrays, "feature_n_values", d, "iu", path)
-    split = _vector(arrays, "split", n, "biu", path)
+    vectors: dict[str, np.ndarray | None] = {}
+    sizes = (d, d, target.shape[1], n)
+    for key, size, kinds in zip(_OPTIONAL, sizes, ("iu", "U", "U", "biu"), strict=True):
+        found = vectors[key] = arrays.get(key)
+        if found is not None and (found.shape != (size,) or found.dtype.kind not in kinds):
+            text = f"{key} is not a vector of {size} entries of the right type"
+            raise FormatError(path, text)
+        if found is not None and kinds == "U":
+            check_unique(found.tolist(), key.removesuffix("s").replace("_", " "), path)
+    n_values, features, labels, split = vectors.values()
     if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
         raise FormatError(path, "feature_n_values holds a number that is no count of values")
     if split is not None and not np.isin(split, (0, 1)).all():
@@ -144,42 +159,8 @@ def read_npz(path: str | Path) -> Bunch:
         path,
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
         target.astype(np.uint8),
-        feature_names=_names(arrays, "feature_names", d, path),
-        label_names=_names(arrays, "label_names", target.shape[1], path),
+        feature_names=None if features is None else features.tolist(),
+        label_names=None if labels is None else labels.tolist(),
         feature_n_values=None if n_values is None else n_values.astype(np.int32),
         split=None if split is None else split.astype(np.uint8),
     )
-
-
-def _features(arrays: dict[str, np.ndarray], path: str | Path) -> sparse.csr_matrix:
-    parts = arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]
-    try:
-        shape = tuple(int(size) for size in arrays["X_shape"])
-        untrusted.check_compressed(*parts, shape)
-        data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
-    except Exception as error:  # SciPy raises errors of many kinds
-        raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
-    Budget(path).take_columns(shape[1], "features")
-    if not data.has_canonical_format:
-        data.sum_duplicates()
-    return data
-
-
-def _vector(
-    arrays: dict[str, np.ndarray], key: str, size: int, kinds: str, path: str | Path
-) -> np.ndarray | None:
-    array = arrays.get(key)
-    if array is not None and (array.shape != (size,) or array.dtype.kind not in kinds):
-        raise FormatError(path, f"{key} is not a vector of {size} entries of the right type")
-    return array
-
-
-def _names(
-    arrays: dict[str, np.ndarray], key: str, size: int, path: str | Path
-) -> list[str] | None:
-    array = _vector(arrays, key, size, "U", path)
-    if array is None:
-        return None
-    names = array.tolist()
-    check_unique(names, key.removesuffix("s").replace("_", " "), path)
-    return names

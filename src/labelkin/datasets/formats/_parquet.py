@@ -1,10 +1,9 @@
 """Parquet tables, through pyarrow."""
 
 import io
-from pathlib import Path
 from typing import Any
 
-from labelkin._utils.files import FormatError, read_unpacked, reason
+from labelkin._utils.files import FormatError, reason
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._raw_table import RawTable, name_columns
@@ -12,7 +11,7 @@ from labelkin.datasets.formats._raw_table import RawTable, name_columns
 _ROWS = 10_000  # read at once
 
 
-def read_parquet(path: str | Path) -> RawTable:
+def read_parquet(raw: bytes, budget: Budget) -> RawTable:
     """Return a file as a table; it is read in batches, within a limit of memory.
 
     A value that repeats takes a few bytes in a file, whatever its size and number: texts are read
@@ -20,8 +19,7 @@ def read_parquet(path: str | Path) -> RawTable:
     decoded.
     """
     pyarrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
-    raw = read_unpacked(path)
-    budget = Budget(path)
+    path = budget.source
     try:
         schema = parquet.ParquetFile(io.BytesIO(raw)).schema
         leaves = [schema.column(i) for i in range(len(schema))]

@@ -19,9 +19,9 @@ from labelkin.datasets.formats._columns import (
     find_features,
     find_labels,
     normal_form,
+    settle_missing,
 )
-from labelkin.datasets.formats._dialect import is_number, parse_number, parse_plain_number
-from labelkin.datasets.formats._missing import settle_missing
+from labelkin.datasets.formats._dialect import parse_cell
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -102,6 +102,10 @@ class RawTable:
         names, guesses = name_columns([str(name) for name in X.columns], "X")
         return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
 
+    def error(self, message: str, *arguments: str) -> FormatError:
+        """Return an error that names the file; `arguments` are those that the message mentions."""
+        return FormatError(self.source, message, None, *arguments)
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -118,8 +122,7 @@ class RawTable:
             return self.data[list(names)]
         place = {name: i for i, name in enumerate(self.names or ())}
         chosen = [place[name] for name in names]
-        everything = chosen == list(range(self.data.shape[1]))
-        return self.data if everything else self.data[:, chosen]
+        return self.data if chosen == list(range(len(place))) else self.data[:, chosen]
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
@@ -157,43 +160,31 @@ class RawTable:
         if kind in ("number", "missing"):
             return self.column(name).to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
-            raise FormatError(self.source, f"column {shorten(name)} holds {kind}, not numbers")
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         values = np.full(self.n_rows, np.nan)
         for row, cell in enumerate(self.strings(name)):
-            if cell is None:
-                continue
             try:
-                values[row] = parse_plain_number(cell)
+                if cell is not None:
+                    values[row] = parse_cell(cell, self.decimal)
             except ValueError:
-                if is_number(cell, self.decimal):
-                    values[row] = parse_number(cell, self.decimal)
-                    continue
-                raise FormatError(
-                    self.source,
-                    f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, not a "
-                    "number",
-                ) from None
+                shown = shorten(cell, 30)
+                text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
+                raise self.error(text) from None
         return values
 
     def strings(self, name: str) -> np.ndarray:
         """Return a column as strings, None where missing; numbers and dates are formatted."""
         kind = self.kind(name)
         if kind not in ("string", "number", "date", "missing"):
-            raise FormatError(self.source, f"column {shorten(name)} holds {kind}, not text")
+            raise self.error(f"column {shorten(name)} holds {kind}, not text")
         column = self.column(name)
-        found = np.empty(self.n_rows, dtype=object)
-        found[:] = [
-            None if missing else as_string(cell)
-            for cell, missing in zip(column, column.isna(), strict=True)
-        ]
-        return found
+        cells = zip(column, column.isna(), strict=True)
+        return np.array([None if gone else as_string(cell) for cell, gone in cells], dtype=object)
 
     def lists(self, name: str) -> list[list[Any]]:
         """Return a column of lists, each without missing items."""
-        return [
-            [_plain(item) for item in cell if item is not None] if isinstance(cell, _LISTS) else []
-            for cell in self.column(name)
-        ]
+        cells = [cell if isinstance(cell, _LISTS) else () for cell in self.column(name)]
+        return [[_plain(item) for item in cell if item is not None] for cell in cells]
 
 
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
@@ -274,20 +265,17 @@ def present(bunch: Bunch, *, return_X_y: bool, as_frame: bool) -> Any:
 
 
 def _as_frame(matrix: Any, names: list[str] | None, prefix: str) -> Any:
-    pandas = import_optional("pandas")
-    if names is None:
-        names = [f"{prefix}{i + 1}" for i in range(matrix.shape[1])]
-    if sparse.issparse(matrix):
-        return pandas.DataFrame.sparse.from_spmatrix(matrix, columns=names)
-    return pandas.DataFrame(matrix, columns=names)
+    frame = import_optional("pandas").DataFrame
+    make = frame.sparse.from_spmatrix if sparse.issparse(matrix) else frame
+    numbered = [f"{prefix}{i + 1}" for i in range(matrix.shape[1])]
+    return make(matrix, columns=numbered if names is None else names)
 
 
 def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
     """Return a dataset of numbers as a table, with its labels apart."""
     target = bunch.target
     if sparse.issparse(target):
-        n_labels = target.shape[1]
-        Budget(source).take_columns(n_labels, "labels", each=target.shape[0])
+        Budget(source).take_columns(target.shape[1], "labels", each=target.shape[0])
         target = target.toarray()
     names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
     features = None if bunch.feature_names is None else list(bunch.feature_names)
@@ -302,28 +290,22 @@ def bunch_of_table(
     missing_labels: str | None = None,
 ) -> Bunch:
     """Return a table as a dataset; columns that hold no numbers are refused by name."""
-    path, names = table.source, table.names or []
+    names = table.names or []
     if table.names is None:
-        raise FormatError(path, NO_LABELS, None, "y")
+        raise table.error(NO_LABELS, "y")
     labels = table.label_names if labels is None else labels
     if labels is None:
-        raise FormatError(
-            path,
-            "the label columns are unknown; pass labels= (names, or a count: -3 for the last "
-            "three)",
-            None,
-            "labels",
-        )
-    label_columns = find_labels(labels, names, path)
-    features = find_features(names, label_columns, drop, path)
+        text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
+        raise table.error(text, "labels")
+    label_columns = find_labels(labels, names, table.source)
+    features = find_features(names, label_columns, drop, table.source)
     label_names = [names[i] for i in label_columns]
     for name in label_names:
         if table.nominal.get(name, NO_YES) != NO_YES:
             values = shorten(", ".join(table.nominal[name][:6]))
-            raise FormatError(
-                path,
+            raise table.error(
                 f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
-                "(0/1), not multi-target data",
+                "(0/1), not multi-target data"
             )
     data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
     if np.isnan(target.data if sparse.issparse(target) else target).any():
@@ -334,23 +316,20 @@ def bunch_of_table(
             known = np.flatnonzero(~np.isnan(target).any(axis=1))
             data, target = data[known], target[known]
     entries = sparse.coo_array(target)
-    for i in np.flatnonzero((entries.data != 1) & ~np.isnan(entries.data)):
-        value, name = entries.data[i], label_names[entries.col[i]]
-        raise FormatError(
-            path,
-            f"label {shorten(name)} holds {value:g} in data row {entries.row[i] + 1}; it must be 0 "
-            "or 1",
+    unknown = np.isnan(entries.data)
+    for i in np.flatnonzero((entries.data != 1) & ~unknown):
+        name, row = shorten(label_names[entries.col[i]]), entries.row[i] + 1
+        raise table.error(
+            f"label {name} holds {entries.data[i]:g} in data row {row}; it must be 0 or 1"
         )
-    is_partial = np.isnan(entries.data).any()
+    n_values = [len(table.nominal.get(names[i], ())) for i in features]
     return make_bunch(
-        path,
+        table.source,
         data,
-        target if is_partial else target.astype(np.uint8),
+        target if unknown.any() else target.astype(np.uint8),
         feature_names=[names[i] for i in features],
         label_names=label_names,
-        feature_n_values=np.array(
-            [len(table.nominal.get(names[i], ())) for i in features], dtype=np.int32
-        ),
+        feature_n_values=np.array(n_values, dtype=np.int32),
     )
 
 
@@ -361,10 +340,10 @@ def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
         if not table.is_matrix:
             return np.column_stack([table.numbers(name) for name in names])
         if texts := [name for name in names if name in table.texts]:
-            raise FormatError(table.source, f"column {shorten(texts[0])} holds text, not numbers")
+            raise table.error(f"column {shorten(texts[0])} holds text, not numbers")
     except FormatError as error:
-        message = f"{error.message}; encode the column as numbers, or leave it out with drop="
-        raise FormatError(table.source, message, None, "drop") from None
+        text = f"{error.message}; encode the column as numbers, or leave it out with drop="
+        raise table.error(text, "drop") from None
     return table.data[:, columns]
 
 

@@ -12,13 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from labelkin._utils.files import read_unpacked
 from labelkin._utils.limits import SIZE_VARIABLE, max_unpacked
 from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
 from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._mulan_xml import read_labels_xml
-from labelkin.datasets.formats._raw_table import bunch_of_table
+from labelkin.datasets.formats._raw_table import bunch_of_table, make_bunch
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
 from labelkin.rows import first_of_equals
 
@@ -36,14 +38,21 @@ def fetch(
     """
     path = folder / f"{info.name}.npz"
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
-        bunch = _from_files(info, Path(scratch), progress, timeout)
-    check_statistics(info, bunch)
+        files = {f.role: _retrieve(info, f, Path(scratch), progress, timeout) for f in info.files}
+        try:
+            bunch = _read(info, files)
+        except ValueError as error:
+            reason = str(error).replace(f"{scratch}{os.sep}", "")
+            raise ValueError(
+                f"The files downloaded for {info.name} cannot be read ({reason}); nothing was kept."
+            ) from error
+    _check_statistics(info, bunch)
     names = ("feature_names", "label_names", "feature_n_values", "split")
     write(path, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     return path
 
 
-def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
+def _check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
     """Compare the data with the catalogue's figures (to the three decimals of Table 2)."""
     rows = slice(None) if info.rows == "all" else np.flatnonzero(bunch.split == 0)
     figures = describe(bunch.target[rows], bunch.data[rows]).table2()
@@ -59,35 +68,22 @@ def check_statistics(info: DatasetInfo, bunch: Bunch) -> None:
         )
 
 
-def _from_files(info: DatasetInfo, scratch: Path, progress: bool, timeout: float) -> Bunch:
-    paths = {file.role: _retrieve(info, file, scratch, progress, timeout) for file in info.files}
-    try:
-        return _read(info, paths)
-    except ValueError as error:
-        reason = str(error).replace(f"{scratch}{os.sep}", "")
-        raise ValueError(
-            f"The files downloaded for {info.name} cannot be read ({reason}); nothing was kept."
-        ) from error
-
-
 def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
     """Read the downloaded files, by role, as one dataset."""
     if paths.get("all", Path()).suffix == ".mat":
         return _from_mat(paths["all"])
     xml = paths.pop("labels", None)
     labels = -(info.labels_last or 0) if xml is None else read_labels_xml(xml)
-    parts = {role: bunch_of_table(read_arff(path), labels, ()) for role, path in paths.items()}
+    parts = {}
+    for role, path in paths.items():
+        table = read_arff(read_unpacked(path), Budget(path))
+        parts[role] = bunch_of_table(table, labels, info.drop)
     if "all" not in parts:
         bunch = _stack(parts["train"], parts["test"])
     else:
         bunch = parts["all"]
         if "train" in parts:
-            bunch.split = recover_split(bunch, parts["train"])
-    if info.drop:
-        keep = [j for j, name in enumerate(bunch.feature_names) if name not in info.drop]
-        bunch.data = sp.csr_array(bunch.data)[:, keep]
-        bunch.feature_names = [bunch.feature_names[j] for j in keep]
-        bunch.feature_n_values = bunch.feature_n_values[keep]
+            bunch.split = _recover_split(bunch, parts["train"])
     return bunch
 
 
@@ -175,18 +171,11 @@ def _from_mat(path: Path) -> Bunch:
     content = loadmat(path)
     parts = []
     for part in _PARTS:
-        X = sp.csr_array(content[f"{part}_data"])
+        X = sp.csr_matrix(content[f"{part}_data"])
         Y = sp.csr_array(content[f"{part}_target"]).toarray()
         Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
-        parts.append(
-            Bunch(
-                data=X,
-                target=(Y > 0).astype(np.uint8),
-                feature_names=None,
-                label_names=None,
-                feature_n_values=np.zeros(X.shape[1], dtype=np.int32),
-            )
-        )
+        target = (Y > 0).astype(np.uint8)
+        parts.append(make_bunch(path, X, target, feature_names=None, label_names=None))
     return _stack(*parts)
 
 
@@ -199,7 +188,7 @@ def _stack(train: Bunch, test: Bunch) -> Bunch:
     )
 
 
-def recover_split(full: Bunch, train: Bunch) -> np.ndarray:
+def _recover_split(full: Bunch, train: Bunch) -> np.ndarray:
     """Mark the rows of the full file that the published training file holds by 0, others by 1.
 
     Rows are matched by their values. Of equal rows in both parts, the first is marked as a

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from labelkin._utils.files import read_unpacked
+from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._npz import read_npz
 from labelkin.datasets.formats._raw_table import present
 from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
@@ -75,9 +77,8 @@ def load_dataset(
     if subset not in (None, "all", "train", "test"):
         raise ValueError(f"subset must be 'all', 'train', 'test' or None, not {subset!r}.")
     path = find_dataset(info.name, data_home)
-    if path is None:
-        path = _download(info, data_home, download, progress)
-    bunch = read_npz(path)
+    path = path or _download(info, data_home_path(data_home), download, progress)
+    bunch = read_npz(read_unpacked(path), Budget(path))
     bunch.update(name=info.name, DESCR=info.description)
     bunch = _select_rows(bunch, subset or info.rows)
     return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
@@ -91,11 +92,8 @@ def data_home_path(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:
     """Return the path of a dataset's ``.npz`` if it is on disk."""
-    for folder in (data_home_path(data_home), _user_cache()):
-        path = folder / f"{name}.npz"
-        if path.is_file():
-            return path
-    return None
+    paths = [f / f"{name}.npz" for f in (data_home_path(data_home), _user_cache())]
+    return next(filter(Path.is_file, paths), None)
 
 
 def _user_cache() -> Path:
@@ -108,13 +106,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labelkin"
 
 
-def _download(
-    info: DatasetInfo,
-    data_home: str | os.PathLike[str] | None,
-    allowed: bool,
-    progress: bool | None,
-) -> Path:
-    home = data_home_path(data_home)
+def _download(info: DatasetInfo, home: Path, allowed: bool, progress: bool | None) -> Path:
     if not allowed:
         raise FileNotFoundError(
             f"{info.name}.npz is not in {home} and download=False; allow the download, or set "

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from labelkin.experiments.report.statistics import (
     friedman,
     paired_t_test,
 )
-from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.run.groups import GROUPS, SECOND_SETTINGS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
 from labelkin.metrics import Metric
@@ -80,14 +81,14 @@ def keep_common_folds(frame: pd.DataFrame) -> pd.DataFrame:
     on a dataset does not count there.
     """
     ok = frame[frame["status"] == "ok"]
-    methods = ok.groupby("dataset")["method"].transform("nunique")
-    found = ok.groupby(["dataset", "repeat", "fold"])["method"].transform("nunique")
-    common = ok[found == methods]
-    n_folds = ok.groupby("dataset")["fold"].transform("nunique").reindex(common.index)
-    folds = common.groupby(["dataset", "repeat"])["fold"].transform("nunique")
-    complete = folds == n_folds
-    whole = complete.groupby(common["dataset"]).transform("any")
-    return common[complete | ~whole]
+    parts = [ok[:0]]
+    for _, rows in ok.groupby("dataset", sort=False):
+        n_methods = rows.groupby(["repeat", "fold"])["method"].transform("nunique")
+        common = rows[n_methods == rows["method"].nunique()]
+        n_folds = common.groupby("repeat")["fold"].transform("nunique")
+        complete = n_folds == rows["fold"].nunique()
+        parts.append(common[complete] if complete.any() else common)
+    return pd.concat(parts)
 
 
 def by_index(results: pd.DataFrame) -> pd.DataFrame:
@@ -117,24 +118,18 @@ class Contrast:
     """p-value of the paired test; NaN for fewer than two folds."""
     corrected: float = float("nan")
 
-    def p(self, test: Test) -> float:
-        """Return the p-value of a test."""
-        return getattr(self, test)
-
     def mark(self, test: Test) -> str:
         """Return • where the first is better at 1 %, ○ where it is worse, else nothing."""
-        if not self.p(test) < _ALPHA:
+        if not getattr(self, test) < _ALPHA:
             return ""
         return "•" if self.lead > 0 else "○"
 
 
 def compare_folds(first: pd.Series, second: pd.Series, measure: Metric) -> Contrast:
     """Return how one method compares with another, given the values of both by (repeat, fold)."""
-    differences = (first - second).dropna()
+    differences = (first - second).dropna() * measure.sign
     if not len(differences):
         return Contrast()
-    if not measure.greater_is_better:
-        differences = -differences
     counted = units(differences)[1]
     n_folds = differences.index.get_level_values("fold").nunique()
     return Contrast(
@@ -227,24 +222,19 @@ class Comparison:
         The second reading has the settings that the printed columns match (RAkEL with k = 3,
         features scaled as in WEKA); it is left out where no method has them.
         """
-        stated, matching = {}, {}
-        for name in COLUMNS:
-            found = [m for m in self.methods if column(m) == name]
-            if name in found:
-                stated[name] = name
-            if found:
-                matching[name] = next((m for m in found if m != name), name)
-        readings = {"settings of the text": stated, "settings of the published columns": matching}
-        return readings if matching != stated else {"settings of the text": stated}
+        second = {column(name): name for name in self.methods if name in SECOND_SETTINGS}
+        text = {name: name for name in COLUMNS if name in self.methods}
+        matching = {name: second.get(name, name) for name in COLUMNS if name in text | second}
+        readings = {"settings of the text": text, "settings of the published columns": matching}
+        return readings if second else {"settings of the text": text}
 
     def in_paper_columns(self, reading: str) -> "Comparison":
         """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        readings = self.readings
-        columns = readings.get(reading, readings["settings of the text"])
+        columns = self.readings.get(reading, self.readings["settings of the text"])
         names = {method: name for name, method in columns.items()}
         chosen = self.among(names)
         frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
-        return replace(chosen, frame=frame, methods=list(names.values()), reference=None)
+        return replace(chosen, frame=frame, methods=list(columns), reference=None)
 
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:
@@ -292,16 +282,17 @@ class Comparison:
 
     # --------------------------------------------------------------------------- tests
 
-    def complete_means(self, measure: Metric) -> pd.DataFrame:
-        """Return the largest part of the means without gaps: what is ranked and tested."""
-        return complete_block(self.means(measure))
+    def scores(self, measure: Metric) -> pd.DataFrame:
+        """Return the largest part of the means without gaps: what is ranked and tested.
+
+        Losses are negated, so that more is better.
+        """
+        return complete_block(self.means(measure)) * measure.sign
 
     def friedman(self, measure: Metric) -> Friedman | None:
         """Return Friedman's test over the datasets; None for fewer than two by two."""
-        block = self.complete_means(measure)
-        if min(block.shape) < 2:
-            return None
-        return friedman(block, greater_is_better=measure.greater_is_better)
+        scores = self.scores(measure)
+        return friedman(scores) if min(scores.shape) >= 2 else None
 
     @cached_property
     def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
@@ -318,36 +309,41 @@ class Comparison:
             self._contrasts[key] = found
         return self._contrasts[key]
 
-    def against(self, method: str, measure: Metric, test: Test = "paired") -> dict[str, Contrast]:
-        """Return how the reference compares with a method, by dataset; where there is a test."""
-        if self.reference is None or method == self.reference:
-            return {}
-        found = {d: self.contrast(d, self.reference, method, measure) for d in self.datasets}
-        return {d: contrast for d, contrast in found.items() if np.isfinite(contrast.p(test))}
+    def marks(self, measure: Metric, test: Test = "paired") -> pd.DataFrame:
+        """Return how the reference compares with each method on each dataset: • better, ○ worse.
 
-    def wins(self, method: str, measure: Metric, test: Test = "paired") -> tuple[int, int, int]:
-        """Return wins, ties and losses of the reference over the datasets both were run on."""
-        return count_marks(c.mark(test) for c in self.against(method, measure, test).values())
+        Nothing where the test finds no difference, NaN where there is no test.
+        """
+        marks = pd.DataFrame(np.nan, self.datasets, self.methods, dtype=object)
+        for dataset, method in product(self.datasets, self.methods if self.reference else ()):
+            contrast = self.contrast(dataset, str(self.reference), method, measure)
+            if method != self.reference and np.isfinite(getattr(contrast, test)):
+                marks.loc[dataset, method] = contrast.mark(test)
+        return marks
+
+    def printed(self, measure: Metric, part: str) -> pd.DataFrame:
+        """Return published ``"mean"``, ``"std"`` or ``"mark"`` by dataset and method."""
+        found = {
+            m: [getattr(self.published(d, m, measure), part, np.nan) for d in self.datasets]
+            for m in self.methods
+        }
+        return pd.DataFrame(found, self.datasets)
 
     def describe_test(self, test: Test) -> str:
         """Return a test on one dataset in words."""
         if test == "corrected":
             return "corrected resampled t-test (Nadeau–Bengio) over folds at 1 %"
-        return self._paired_test
-
-    @cached_property
-    def _paired_test(self) -> str:
-        found = [units(folds.mean(axis=1).dropna()) for folds in self._folds.values()]
-        runs = [len(values) for unit, values in found if unit == "runs"]
-        if not runs or any(unit == "folds" and len(values) for unit, values in found):
+        folds = self.common.groupby(["dataset", "repeat", "fold"]).size()
+        found = [units(folds.loc[name]) for name in folds.index.unique("dataset")]
+        if not found or any(unit == "folds" for unit, _ in found):
             return "paired t-test over folds at 1 % (in the paper over 20 runs)"
-        return f"paired t-test over {plural(min(runs), 'run')} at 1 %, as in the paper over 20"
+        n_runs = min(len(runs) for _, runs in found)
+        return f"paired t-test over {plural(n_runs, 'run')} at 1 %, as in the paper over 20"
 
 
-def count_marks(marks: Iterable[str]) -> tuple[int, int, int]:
+def count_marks(marks: pd.Series) -> tuple[int, ...]:
     """Return how many marks are wins, ties and losses."""
-    found = list(marks)
-    return found.count("•"), found.count(""), found.count("○")
+    return tuple(int((marks == mark).sum()) for mark in ("•", "", "○"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,9 +110,9 @@ def draw_critical_difference(comparison: Comparison, measure: Metric) -> "Figure
 
     None for fewer than two methods or two datasets.
     """
-    block = comparison.complete_means(measure)
-    title = f"{measure.directed_title}: average rank over {len(block)} datasets"
-    return _draw_ranks(block, title, measure.greater_is_better)
+    scores = comparison.scores(measure)
+    title = f"{measure.directed_title}: average rank over {len(scores)} datasets"
+    return _draw_ranks(scores, title)
 
 
 def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | None":
@@ -121,25 +121,23 @@ def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | 
     With `by_dataset`, a dataset counts once, with its mean ranks, instead of once for each metric.
     """
     overall = Overall(comparison)
-    if overall.block.empty:
-        return None
-    if not by_dataset:
-        title = f"Average rank over {len(overall.block)} dataset–metric pairs"
-        return _draw_ranks(overall.block, title)
-    ranks = overall.dataset_ranks
-    title = f"Average rank over {len(ranks)} datasets, each with its mean rank in five metrics"
-    return _draw_ranks(ranks, title, greater_is_better=False)
+    n = len(overall.dataset_scores)
+    if by_dataset:
+        title = f"Average rank over {n} datasets, each with its mean rank in five metrics"
+        return _draw_ranks(overall.dataset_scores, title)
+    title = f"Average rank over {len(overall.block)} dataset–metric pairs"
+    return _draw_ranks(overall.block, title)
 
 
-def _draw_ranks(block: pd.DataFrame, title: str, greater_is_better: bool = True) -> "Figure | None":
-    if min(block.shape) < 2:
+def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":
+    if min(scores.shape) < 2:
         return None
     posthocs = import_optional("scikit_posthocs", "report")
-    result = friedman(block, greater_is_better=greater_is_better)
-    titles = {name: shorten(method_title(name)) for name in block}
+    result = friedman(scores)
+    titles = {name: shorten(method_title(name)) for name in scores}
     if len(set(titles.values())) < len(titles):  # two methods must stay two
-        titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(block, 1)}
-    p_values = nemenyi(block).rename(index=titles, columns=titles)
+        titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(scores, 1)}
+    p_values = nemenyi(scores).rename(index=titles, columns=titles)
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
         axes = figure.subplots()
@@ -220,13 +218,9 @@ def _mean_and_spread(
     comparison: Comparison, dataset: str, methods: list[str], measure: Metric
 ) -> "tuple[np.ndarray, np.ndarray]":
     """Return means and standard deviations, over runs or over folds where there are few runs."""
-    means, spreads = [], []
-    for method in methods:
-        values = comparison.values(dataset, method, measure) * measure.scale
-        counted = units(values)[1]
-        means.append(values.mean())
-        spreads.append(counted.std(ddof=1) if len(counted) > 1 else 0.0)
-    return np.array(means), np.array(spreads)
+    values = [comparison.values(dataset, method, measure) * measure.scale for method in methods]
+    spreads = [units(found)[1].std(ddof=1) for found in values]
+    return np.array([found.mean() for found in values]), np.nan_to_num(spreads)
 
 
 def _draw_panels(measures: list[Metric], draw: Callable[["Axes", Metric], None]) -> "Figure":

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 import labelkin
+from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
-from labelkin.experiments.report import figures, findings, ranks, tables
-from labelkin.experiments.report.claims import Evidence, claims_table, find_claims
+from labelkin.experiments.report import figures, ranks, tables
+from labelkin.experiments.report.claims import Evidence, claims_table
 from labelkin.experiments.report.comparison import (
     PAPER_DATASETS,
     TESTS,
-    Comparison,
-    Sweep,
     by_index,
     in_order,
     method_title,
     split_method,
 )
 from labelkin.experiments.report.published import REFERENCE, TIE_RULES
-from labelkin.experiments.report.table import Table, escape_markdown, word_table
+from labelkin.experiments.report.table import Table, escape_markdown, listing, word_table
+from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
@@ -80,19 +80,19 @@ def _make_texts(
 ) -> dict[str, str]:
     """Draw the figures into a folder and return all other files by name."""
     frame = recorded.results
-    evidence = {"against": _evidence(frame, reference)}
+    evidence = {"against": Evidence.of(frame, reference)}
     indexed = by_index(frame)
     if (indexed["status"] == "ok").any():
-        evidence["index"] = _evidence(indexed, reference)
+        evidence["index"] = Evidence.of(indexed, reference)
     main = evidence["against"].main
-    sentences = [*_sentences(evidence), findings.count_cells(frame)]
-    if repeats := findings.count_repeats(frame):
+    sentences = [*_sentences(evidence), count_cells(frame)]
+    if repeats := count_repeats(frame):
         sentences.append(repeats)
     sections = [
         *_compare(evidence, partial(_draw, folder)),
         *_describe_runs(recorded, f"labelkin report {shlex.quote(source)} --out report"),
     ]
-    first = findings.headline_measure(main)
+    first = ranks.headline_measure(main)
     page = render_page(
         "labelkin.experiments.report",
         "report",
@@ -126,22 +126,14 @@ def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[
     return [("figure", figures.inline_svg(svg, name, escape(label)))]
 
 
-def _evidence(frame: pd.DataFrame, reference: str | None) -> Evidence:
-    main = Comparison.of(frame, reference)
-    components = Comparison.of(frame, reference, components=True)
-    if not main:  # Group 4 alone was run
-        main, components = components, main
-    return Evidence(main, components, Sweep.all_of(frame))
-
-
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     """Yield what the comparison shows, the headline first."""
     main = evidence["against"].main
-    yield findings.headline(main.ranked)
+    yield ranks.headline(main.ranked)
     if "index" in evidence:
-        same = findings.headline(evidence["index"].main.ranked)
+        same = ranks.headline(evidence["index"].main.ranked)
         yield f"The same with ties by label index, not against the method: {same}"
-    yield from findings.agreement_findings(main)
+    yield from tables.agreement_findings(main)
 
 
 # ------------------------------------------------------------------------------ sections
@@ -161,7 +153,7 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         metrics.append(("metric", {"measure": measure, "parts": parts}))
     overall: list[Part] = []
     if table := ranks.overall_table(ranked):
-        overall += [("text", sentence) for sentence in findings.overall_findings(ranked)]
+        overall += [("text", sentence) for sentence in ranks.overall_findings(ranked)]
         label = "Critical-difference diagram over all datasets and metrics"
         overall += draw("cd_overall", label, figures.draw_overall(ranked))
         overall += _as_parts([table])
@@ -182,7 +174,7 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
     ]
     bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
-    claims = [claims_table(find_claims(evidence))] if is_papers else []
+    claims = [claims_table(evidence)] if is_papers else []
     return [
         ("metrics", "Metrics", metrics),
         ("overall", "All metrics together", overall),
@@ -270,3 +262,26 @@ def _summarise(sentences: list[str], sections: list[Section]) -> str:
         + ["", "## The tables behind them", ""]
         + [table.to_markdown() for table in _find_tables(chosen)]
     )
+
+
+def count_cells(frame: pd.DataFrame) -> str:
+    """Return how many cells there are, of what."""
+    failed = int((frame["status"] != "ok").sum())
+    repeats, folds = frame["repeat"].nunique(), frame["fold"].nunique()
+    text = (
+        f"{len(frame):,} cells: {plural(frame['dataset'].nunique(), 'dataset')}, "
+        f"{frame['method'].nunique()} methods and variants, up to {repeats} × {folds} folds"
+    )
+    return f"{text}; {failed:,} failed." if failed else f"{text}."
+
+
+def count_repeats(frame: pd.DataFrame) -> str:
+    """Return how many repeats each group of the paper's experiments has."""
+    main = set(GROUPS["table3"].methods)
+    parts = []
+    for name in ("table3", "figure1", "table5", "figure2", "bases"):
+        methods = set(GROUPS[name].methods) - (set() if name == "table3" else main)
+        repeats = frame.loc[frame["method"].isin(methods), "repeat"].nunique()
+        if repeats:
+            parts.append(f"{repeats} for {GROUPS[name].title.partition(':')[0]}")
+    return f"Repeats of the cross-validation, 20 in the paper: {listing(parts)}." if parts else ""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from labelkin.experiments.run.groups import SECOND_SETTINGS
 from labelkin.metrics import METRICS, PAPER_METRICS, Metric
 
 COLUMNS = ("rakel", "iblr", "clr", "cchains", "mlknn", "vpcme")
@@ -32,11 +33,6 @@ have, ranks tied labels by their index.
 
 REFERENCE = "vpcme"
 """The method the printed marks, wins and losses refer to."""
-
-# Methods that are compared with the printed column of another: the text of the paper has
-# k = q/2 for RAkEL, but its column agrees with k = 3; the columns of ML-kNN and IBLR-ML agree with
-# features scaled by their range, as in WEKA.
-_ALIASES = {"iblr_scaled": "iblr", "mlknn_scaled": "mlknn", "rakel_k3": "rakel"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +74,7 @@ def printed_statistics() -> dict[str, dict[str, float]]:
 
 def column(method: str) -> str:
     """Return the printed column a method is compared with; its own name where there is none."""
-    return _ALIASES.get(method, method)
+    return SECOND_SETTINGS.get(method, method)
 
 
 def published(dataset: str, method: str, metric: str) -> Published | None:

@@ -1,4 +1,4 @@
-"""Ranks of methods over datasets, and the tests of their differences.
+"""Ranks of methods over datasets and the tests of their differences, in tables and sentences.
 
 In one metric, methods are ranked on each dataset, by their means over the folds. Over all metrics
 together, they are ranked in each pair of a dataset and one of the paper's five metrics. The five
@@ -6,7 +6,7 @@ metrics of a dataset depend on one another, so that tests over these pairs find 
 easily. The test over datasets, each with its mean rank in the five, is therefore given too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +20,16 @@ from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
     friedman,
+    nemenyi,
     wilcoxon_holm,
 )
-from labelkin.experiments.report.table import Entry, Table
+from labelkin.experiments.report.table import Entry, Table, listing
+from labelkin.metrics import Metric
 
 LEVEL = 0.05
 """Level of all tests over datasets."""
 
+_FIRST = "average_precision"  # the metric of the headline
 _FIVE = {name: MEASURES[name] for name in PRINTED_METRICS}
 
 
@@ -50,21 +53,18 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
 
     `name` and `words` end the file's name and the heading.
     """
-    rows, entries = {}, {}
-    for key, measure in MEASURES.items():
-        if (result := comparison.friedman(measure)) is None:
-            continue
-        rows[key] = measure.directed_title
-        for method, rank in result.ranks.items():
-            entries[key, str(method)] = Entry.of(rank, best=rank == result.ranks.min())
+    found = {key: comparison.friedman(measure) for key, measure in MEASURES.items()}
+    tests = {key: test for key, test in found.items() if test is not None}
+    entries = {}
+    for key, test in tests.items():
+        for method, rank in test.ranks.items():
+            entries[key, str(method)] = Entry.of(rank, best=rank == test.ranks.min())
         for column, (_, text) in _FRIEDMAN.items():
-            value = float(getattr(result, column))
+            value = float(getattr(test, column))
             if not np.isnan(value):  # without three methods there is no test
                 entries[key, column] = Entry(text(value), {"": value}, value)
-    if not rows:
-        return None
-    ranked = [method for method in comparison.methods if any(m == method for _, m in entries)]
-    return Table(
+    ranked = [m for m in comparison.methods if any(m in test.ranks for test in tests.values())]
+    table = Table(
         name=f"tests_friedman{name}",
         title=f"Average ranks and Friedman's test over datasets{words}",
         caption="On the datasets where all ranked methods were run, 1 the best; critical "
@@ -72,9 +72,10 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
         corner="Metric",
         columns={name: method_title(name) for name in ranked}
         | {key: title for key, (title, _) in _FRIEDMAN.items()},
-        rows=rows,
+        rows={key: MEASURES[key].directed_title for key in tests},
         entries=entries,
     )
+    return table if tests else None
 
 
 def wilcoxon_table(comparison: Comparison) -> Table | None:
@@ -82,15 +83,14 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
     reference = comparison.reference
     rows, entries = {}, {}
     for key, measure in MEASURES.items():
-        block = comparison.complete_means(measure)
-        if reference not in block or min(block.shape) < 2:
+        scores = comparison.scores(measure)
+        if reference not in scores or min(scores.shape) < 2:
             continue
         rows[key] = measure.directed_title
-        lead = block.rsub(block[reference], axis=0).median()
-        for _, row in wilcoxon_holm(block, control=reference).iterrows():
+        lead = scores.rsub(scores[reference], axis=0).median()
+        for _, row in wilcoxon_holm(scores, control=reference).iterrows():
             method, p = row["second"], row["p_holm"]
-            better = (lead[method] > 0) == measure.greater_is_better
-            mark = ("•" if better else "○") if p < LEVEL else ""
+            mark = ("•" if lead[method] > 0 else "○") if p < LEVEL else ""
             numbers = {"p": row["p"], "p holm": p}
             entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark)
     if not rows or reference is None:
@@ -117,10 +117,7 @@ class Overall:
     @cached_property
     def values(self) -> pd.DataFrame:
         """Means by (dataset, metric) and method, losses negated so that more is better."""
-        parts = {
-            name: self.comparison.means(measure) * (1 if measure.greater_is_better else -1)
-            for name, measure in _FIVE.items()
-        }
+        parts = {name: self.comparison.means(m) * m.sign for name, m in _FIVE.items()}
         pairs = pd.MultiIndex.from_product([self.comparison.datasets, _FIVE])
         return pd.concat(parts).swaplevel().reindex(pairs).dropna(how="all")
 
@@ -135,14 +132,9 @@ class Overall:
         return friedman(self.block)
 
     @cached_property
-    def dataset_ranks(self) -> pd.DataFrame:
-        """Mean rank of each method over the metrics of a dataset."""
-        return self.block.rank(axis=1, ascending=False).groupby(level=0, sort=False).mean()
-
-    @cached_property
-    def over_datasets(self) -> Friedman:
-        """Friedman's test over the datasets, on mean ranks."""
-        return friedman(self.dataset_ranks, greater_is_better=False)
+    def dataset_scores(self) -> pd.DataFrame:
+        """Mean rank of each method over the metrics of a dataset, negated: more is better."""
+        return -self.block.rank(axis=1, ascending=False).groupby(level=0, sort=False).mean()
 
     @property
     def order(self) -> list[str]:
@@ -173,7 +165,7 @@ class Overall:
                 if printed := published(str(dataset), REFERENCE, name):
                     total += 1
                     lead = round(value * measure.scale, 2) - printed.mean
-                    beaten += (lead > 1e-9) if measure.greater_is_better else (lead < -1e-9)
+                    beaten += lead * measure.sign > 1e-9
         return beaten, total
 
 
@@ -197,7 +189,7 @@ def overall_table(comparison: Comparison) -> Table | None:
     if comparison.is_holdout:  # no folds to test over, and other rows than the published figures
         columns, explained = {key: columns[key] for key in ("rank", "best")}, ""
     entries = {}
-    datasets = overall.dataset_ranks.index
+    datasets = overall.dataset_scores.index
     times = comparison.common[comparison.common["dataset"].isin(datasets)]
     seconds = times.groupby(["method", "dataset"])["fit_s"].mean().groupby("method").mean()
     for method in overall.order:
@@ -221,3 +213,98 @@ def overall_table(comparison: Comparison) -> Table | None:
         rows={method: method_title(method) for method in overall.order},
         entries=entries,
     )
+
+
+# ------------------------------------------------------------------------------ sentences
+
+
+def _titles(methods: Iterable[str], word: str = "and") -> str:
+    return listing([method_title(str(name)) for name in methods], word)
+
+
+def p_phrase(p: float) -> str:
+    """Return a p-value as a phrase, such as ``p = 0.012``, without a line break."""
+    text = format_p(p)
+    return f"p {text}" if text.startswith("<") else f"p =\u00a0{text}"
+
+
+def leader_phrase(ranks: pd.Series) -> str:
+    """Return which methods have the best average rank."""
+    best = ranks.index[np.isclose(ranks, ranks.min())]
+    return f"{_titles(best)} {'has' if len(best) == 1 else 'have'} the best average rank"
+
+
+def rank_sentence(scores: pd.DataFrame, what: str, units: str) -> str:
+    """Return which method has the best average rank in `what`, and ahead of which significantly.
+
+    `scores` has one row per unit and one column per method, without gaps; more is better.
+    """
+    result = friedman(scores)
+    first, *others = map(str, result.ranks.sort_values(kind="stable").index)
+    lead = (
+        f"{leader_phrase(result.ranks)} in {what}, {result.ranks.min():.2f} among "
+        f"{result.n_methods} methods on {result.n_datasets} {units}"
+    )
+    if len(others) == 1:
+        p = wilcoxon_holm(scores)["p"].iloc[0]
+        verdict = "a significant lead" if p < LEVEL else "no significant lead"
+        return f"{lead}: {verdict} over {_titles(others)} (Wilcoxon's test, {p_phrase(p)})."
+    test = f"(Friedman's test, {p_phrase(result.p)})"
+    if not result.p < LEVEL:
+        return f"{lead}, but the methods cannot be told apart {test}."
+    is_behind = nemenyi(scores).loc[first] < LEVEL
+    behind = [name for name in others if is_behind[name]]
+    level = [name for name in others if not is_behind[name]]
+    ahead = f"is significantly ahead of {_titles(behind)}"
+    if not behind:
+        ahead = "is not significantly ahead of any other method"
+    elif level:
+        ahead += f", but not of {_titles(level, 'or')}"
+    return (
+        f"{lead} {test}. By Nemenyi's test at 5 % (critical difference {result.cd:.2f}), "
+        f"{method_title(first)} {ahead}."
+    )
+
+
+def headline_measure(comparison: Comparison) -> Metric | None:
+    """Return average precision, or where it was not measured the first metric that was."""
+    measured = comparison.measured
+    return min(measured, key=lambda measure: measure.name != _FIRST, default=None)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return a sentence to quote: which method leads, by which test, on how many datasets."""
+    measure = headline_measure(comparison)
+    if measure is None:
+        return "There is no result to compare yet."
+    is_name = measure.title.startswith(("Hamming", "F1"))
+    what = measure.title if is_name else measure.title.lower()
+    scores = comparison.scores(measure)
+    n, k = scores.shape
+    if k < 2:
+        only = _titles(scores.columns)
+        return f"{only} was run on {plural(n, 'dataset')}, with no other method to compare it with."
+    if n < 2:
+        row = scores.iloc[0].sort_values(ascending=False, kind="stable")
+        first, second = (
+            f"{method_title(str(name))} ({value * measure.sign * measure.scale:.2f})"
+            for name, value in row.iloc[:2].items()
+        )
+        return (
+            f"On {scores.index[0]}, {first} is best in {what}, before {second}; "
+            "one dataset does not show how they compare on others."
+        )
+    return rank_sentence(scores, what, "datasets")
+
+
+def overall_findings(comparison: Comparison) -> list[str]:
+    """Return which method leads over all pairs, and over which others significantly."""
+    overall = Overall(comparison)
+    if overall.block.shape[1] < 3 or len(overall.dataset_scores) < 2:
+        return []
+    what = "the paper's five metrics"
+    strict = rank_sentence(overall.dataset_scores, what, "datasets")
+    return [
+        rank_sentence(overall.block, what, "dataset–metric pairs"),
+        f"By the stricter test over datasets, each with its mean rank: {strict}",
+    ]

@@ -70,15 +70,9 @@ def complete_block(values: pd.DataFrame) -> pd.DataFrame:
     their gaps until most values (methods times datasets) are kept; of equally large parts the one
     with more datasets is taken.
     """
-    known = values.notna()
-    counts = known.sum()
-    best = values.iloc[:0, :0]
-    for least in sorted(set(counts[counts > 0]), reverse=True):
-        columns = values.loc[:, counts >= least]
-        block = columns[known[columns.columns].all(axis=1)]
-        if block.size > best.size:
-            best = block
-    return best
+    thresholds = range(len(values), 0, -1)
+    blocks = [values.dropna(axis=1, thresh=least).dropna() for least in thresholds]
+    return max(blocks, key=lambda block: block.size, default=values.iloc[:0, :0])
 
 
 @dataclass(frozen=True)

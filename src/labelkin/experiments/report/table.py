@@ -158,3 +158,9 @@ def signed(value: float) -> str:
     """Return a difference with its sign, and zero without one."""
     text = f"{value:+.2f}" if abs(value) < 10 else f"{value:+.1f}"
     return "0.00" if float(text) == 0 else text.replace("-", "−")
+
+
+def listing(names: Sequence[str], word: str = "and") -> str:
+    """Return names as a phrase: a, b and c."""
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last

@@ -1,5 +1,6 @@
 """The paper's Tables 2 to 5, filled with measured figures, the published ones below them."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -210,16 +211,24 @@ def wins_table(
     others = [name for name in comparison.methods if name != comparison.reference]
     if comparison.reference is None or not others:
         return None
+    names, by_paper = ("win", "tie", "loss"), comparison.reference == REFERENCE
+    counts: dict[str, dict[str, Any]] = {}  # measured and published, by metric and method
+    for key, measure in MEASURES.items():
+        marks = comparison.marks(measure, test)
+        # Over all twelve datasets the published marks give the counts of the paper's own Table 4.
+        printed = comparison.printed(measure, "mark").where(marks.notna() & by_paper)
+        counts[key] = {
+            m: np.array([count_marks(marks[m]), count_marks(printed[m])]) for m in others
+        }
+    # The paper's total is over its five metrics; with F1 and recall it would not compare.
+    counts["total"] = {m: sum(counts[key][m] for key in PRINTED_METRICS) for m in others}
     entries: _Entries = {}
-    for method in others:
-        counts = {key: comparison.wins(method, m, test) for key, m in MEASURES.items()}
-        printed = {key: _printed_wins(comparison, method, m) for key, m in MEASURES.items()}
-        # The paper's total is over its five metrics; with F1 and recall it would not compare.
-        for found in (counts, printed):
-            found["total"] = _sum(found[key] for key in PRINTED_METRICS)
-        for key in counts:
-            beneath = "/".join(map(str, printed[key])) if any(printed[key]) else ""
-            entries[key, method] = _wins_entry(counts[key], beneath)
+    for key, method in product(counts, others):
+        ours, published = counts[key][method].tolist()
+        text, beneath = ("/".join(map(str, c)) if any(c) else "" for c in (ours, published))
+        numbers = (dict(zip(names, ours, strict=True)) if text else {}) | {"published": beneath}
+        value = float(ours[0] - ours[2]) if text else None
+        entries[key, method] = Entry(text or "–", numbers, value, published=beneath)
     beneath = " Beneath: as published for these."
     return Table(
         name="table4" + "_index" * (rule == "index") + "_corrected" * (test == "corrected"),
@@ -237,48 +246,17 @@ def wins_table(
     )
 
 
-def _printed_wins(comparison: Comparison, method: str, measure: Metric) -> tuple[int, int, int]:
-    """Count the published marks of the datasets that are counted here too.
-
-    Over all twelve datasets these are the counts of the paper's own Table 4.
-    """
-    datasets = comparison.against(method, measure) if comparison.reference == REFERENCE else {}
-    found = [comparison.published(dataset, method, measure) for dataset in datasets]
-    return count_marks(printed.mark for printed in found if printed)
-
-
-def _sum(counts: Any) -> tuple[int, int, int]:
-    win, tie, loss = (sum(column) for column in zip(*counts, strict=True))
-    return win, tie, loss
-
-
-def _wins_entry(counts: tuple[int, int, int], beneath: str = "") -> Entry:
-    if not any(counts):
-        return Entry(numbers={"published": beneath}, published=beneath)
-    numbers = dict(zip(("win", "tie", "loss"), counts, strict=True)) | {"published": beneath}
-    text = "/".join(map(str, counts))
-    return Entry(text, numbers, float(counts[0] - counts[2]), published=beneath)
-
-
 # ------------------------------------------------------------------------ measured, published
 
 
-def published_parts(comparison: Comparison, measure: Metric) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return measured minus published, scaled, and the published standard deviations.
+def compare_published(comparison: Comparison, measure: Metric) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return measured minus published, scaled, and whether it is within two published deviations.
 
-    Datasets by methods that have both figures.
+    One row per dataset, one column per method that has both figures.
     """
-    measured = comparison.means(measure) * measure.scale
-    printed = pd.DataFrame(
-        {m: {d: comparison.published(d, m, measure) for d in measured.index} for m in measured},
-        dtype=object,
-    )
-    mean, std = (
-        printed.map(lambda found, part=part: getattr(found, part, np.nan)).astype(float)
-        for part in ("mean", "std")
-    )
-    differences = (measured - mean).dropna(how="all").dropna(how="all", axis=1)
-    return differences, std.reindex_like(differences)
+    mean, std = (comparison.printed(measure, part) for part in ("mean", "std"))
+    found = (comparison.means(measure) * measure.scale - mean).dropna(how="all", axis=1)
+    return found, found.abs() <= 2 * std[found.columns]
 
 
 def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:
@@ -288,8 +266,7 @@ def agreement_table(comparison: Comparison, rule: str = "against") -> Table | No
     """
     entries, columns = {}, {}
     for key, measure in MEASURES.items():
-        found, std = published_parts(comparison, measure)
-        near = found.abs() <= 2 * std
+        found, near = compare_published(comparison, measure)
         for method in found:
             columns[key] = measure.heading
             median, n_near = float(found[method].median()), int(near[method].sum())
@@ -309,3 +286,30 @@ def agreement_table(comparison: Comparison, rule: str = "against") -> Table | No
         rows={name: method_title(name) for name in comparison.methods if name in printed},
         entries=entries,
     )
+
+
+def agreement_findings(comparison: Comparison) -> list[str]:
+    """Return sentences on how far the measured figures confirm the published ones."""
+    near = total = wins = 0
+    held = dict.fromkeys(TESTS, 0)
+    for measure in MEASURES.values():
+        found, is_near = compare_published(comparison, measure)
+        near += int(is_near.to_numpy().sum())
+        total += int(found.count().sum())
+        marks = {test: comparison.marks(measure, test) for test in TESTS}
+        printed = (comparison.printed(measure, "mark") == "•") & marks["paired"].notna()
+        wins += int(printed.to_numpy().sum())
+        for test in TESTS:
+            held[test] += int((printed & (marks[test] == "•")).to_numpy().sum())
+    sentences = []
+    if total:
+        sentences.append(
+            f"{near} of {total} measured means ({near / total:.0%}) are within two published "
+            "standard deviations of the published mean."
+        )
+    if wins and comparison.reference == REFERENCE:
+        sentences.append(
+            f"Of {wins} published wins of VPCME that were measured here, {held['paired']} hold by "
+            f"the paper's test and {held['corrected']} by the corrected one."
+        )
+    return sentences

@@ -6,8 +6,10 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
-from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset
 from labelkin.experiments.run.store import BY_INDEX, FIGURES
 from labelkin.experiments.run.variants import parse_variant
@@ -24,8 +26,7 @@ from labelkin.methods import Method
 from labelkin.metrics import evaluate
 from labelkin.metrics._estimators import labels_and_scores
 
-Rows = list[dict[str, Any]]
-"""Rows of the results, one per cell of a job."""
+Rows = list[dict[str, Any]]  # of the results, one per cell of a job
 
 
 class Job(NamedTuple):
@@ -38,7 +39,26 @@ class Job(NamedTuple):
     """The rows that are predicted; all others train."""
 
 
-def failed_rows(job: Job, error: str, trace: str | None = None) -> Rows:
+def make_jobs(plan: Plan, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
+    """Yield the jobs of a plan's missing cells; all ensemble sizes of a classifier are one fit."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in plan.cells():
+        if cell in missing:
+            variant = parse_variant(cell.method)
+            fit = cell.method if variant.size is None else replace(variant, size=0)
+            groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
+    # The folds of a repeat follow one another.
+    split = lru_cache(maxsize=8)(
+        lambda name, repeat: plan.protocol.test_rows(
+            name, repeat, datasets[name].Y, datasets[name].test
+        )
+    )
+    for (name, repeat, fold, _), cells in groups.items():
+        method = plan.registry[parse_variant(cells[0].method).base]
+        yield Job(tuple(cells), method, datasets[name], split(name, repeat)[fold])
+
+
+def _failed_rows(job: Job, error: str, trace: str | None = None) -> Rows:
     """Return the rows of the results of a job that failed."""
     row = {**dict.fromkeys(FIGURES), "status": "failed", "error": error, "traceback": trace}
     return [{**vars(cell), **row} for cell in job.cells]
@@ -65,7 +85,7 @@ def execute(job: Job) -> Rows:
         raise
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        return failed_rows(job, message, traceback.format_exc())
+        return _failed_rows(job, message, traceback.format_exc())
     pairs = zip(job.cells, figures, strict=True)
     return [{**vars(cell), **found, "status": "ok", "error": None} for cell, found in pairs]
 
@@ -81,11 +101,9 @@ def _evaluate(
     model.fit(X_train, Y_train)
     fitted = time.perf_counter()
     if sizes:
-        labels, scores = (
-            list(model.staged_predict(X_test)),
-            list(model.staged_predict_proba(X_test)),
-        )
-        predicted = [(labels[size - 1], scores[size - 1]) for size in sizes]
+        staged = zip(model.staged_predict(X_test), model.staged_predict_proba(X_test), strict=True)
+        stages = list(staged)
+        predicted = [stages[size - 1] for size in sizes]
     else:
         predicted = [labels_and_scores(model, X_test)]
     seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
@@ -143,7 +161,7 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
                     with _worker_processes():
                         yield Parallel(2)([delayed(execute)(job)])[0]
                 except BrokenProcessPool:
-                    yield failed_rows(job, "the worker process died: out of memory, or killed")
+                    yield _failed_rows(job, "the worker process died: out of memory, or killed")
             unfinished.clear()
 
 

@@ -1,16 +1,110 @@
-"""What is to be computed: every method on every dataset, by one protocol."""
+"""What is computed: every method on every dataset, by the protocol of section 4.3.
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import lru_cache
+A cell is one method on one fold of one repeat of one dataset. Its name alone decides
+whatever is random in it: dataset and repeat decide the folds, so that all methods of a
+repeat share them and tests are paired; the whole cell decides the classifier's seed. A cell
+can therefore be computed alone, in any order and on any machine, with the same result.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import plural
-from labelkin.experiments.run.jobs import Job
-from labelkin.experiments.run.protocol import Cell, Protocol
-from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.variants import check_method, parse_variant
+from labelkin.experiments.run.sources import Source
+from labelkin.experiments.run.variants import check_method
 from labelkin.methods import Method
+from labelkin.model_selection import IterativeStratifiedKFold
+
+
+def derive_seed(*parts: Any) -> int:
+    """Return a seed for ``random_state`` that depends on the given words and nothing else.
+
+    >>> derive_seed("yeast", "vpcme", 0, 4)
+    2110008837
+    """
+    entropy = list("|".join(map(str, parts)).encode())
+    return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One method on one fold of one repeat of one dataset."""
+
+    dataset: str
+    method: str
+    repeat: int
+    fold: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Cell":
+        """Return the cell that a row of the results is about."""
+        return cls(row["dataset"], row["method"], row["repeat"], row["fold"])
+
+    @property
+    def seed(self) -> int:
+        """The classifier's seed; variants of a method share it, so only the setting differs."""
+        base = self.method.partition("@")[0]
+        return derive_seed(self.dataset, base, self.repeat, self.fold)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.dataset} r{self.repeat}f{self.fold}"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a dataset is split.
+
+    With one fold a dataset is not split at all: its published training rows train, and its
+    published test rows are predicted. With a seed every dataset is split by it, plus the number of
+    the repeat, instead of by its name: the folds of other programs,
+    ``np.array_split(default_rng(seed).permutation(n), folds)``.
+    """
+
+    repeats: int = 20
+    folds: int = 5
+    stratified: bool = False
+    seed: int | None = None
+    first_repeat: int = 0  # those before it are left to others
+
+    def __post_init__(self) -> None:
+        if self.folds < 1 or not 0 <= self.first_repeat < self.repeats:
+            raise ValueError("There is nothing to run: at least one fold of one repeat is needed.")
+        for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
+            if self.is_holdout and given:
+                raise ArgumentError(
+                    f"folds=1 takes the published test rows; leave {name}= out, or set folds=5.",
+                    "folds",
+                    name,
+                )
+
+    @property
+    def is_holdout(self) -> bool:
+        """Whether the published test rows are predicted, instead of folds."""
+        return self.folds == 1
+
+    def test_rows(
+        self, dataset: str, repeat: int, Y: Any, published: Any = None
+    ) -> list[np.ndarray]:
+        """Return the test rows of each fold, ascending; dataset and repeat decide the folds.
+
+        Of the labels only their number is used unless the folds are stratified. ``folds=1`` takes
+        the published test rows.
+        """
+        if self.is_holdout:
+            return [published]
+        n = Y.shape[0]
+        if n < self.folds:
+            raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
+        seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
+        if self.stratified:
+            splitter = IterativeStratifiedKFold(self.folds, random_state=seed)
+            return [test for _, test in splitter.split(Y, Y)]
+        parts = np.array_split(np.random.default_rng(seed).permutation(n), self.folds)
+        return [np.sort(part) for part in parts]
 
 
 @dataclass(frozen=True)
@@ -40,12 +134,21 @@ class Plan:
     def cells(self) -> list[Cell]:
         """Return the cells of this shard, in the order in which they are computed.
 
-        All methods of one fold belong to the same shard: its means and tests are paired.
+        All methods of one fold follow one another, and belong to the same shard: means and tests
+        are paired.
         """
-        number, count = self.shard
-        cells = self.protocol.cells([s.name for s in self.sources], list(self.methods))
-        # The methods of a fold follow one another.
-        return [c for i, c in enumerate(cells) if i // len(self.methods) % count == number - 1]
+        protocol, (number, count) = self.protocol, self.shard
+        folds = [
+            (source.name, repeat, fold)
+            for repeat in range(protocol.first_repeat, protocol.repeats)
+            for source in self.sources
+            for fold in range(protocol.folds)
+        ]
+        return [
+            Cell(dataset, method, repeat, fold)
+            for dataset, repeat, fold in folds[number - 1 :: count]
+            for method in self.methods
+        ]
 
     def __str__(self) -> str:
         """Return what is run in words: datasets × methods × folds = cells."""
@@ -62,20 +165,3 @@ class Plan:
         """Return a method's name in print, with its settings."""
         base, at, settings = method.partition("@")
         return self.registry[base].title + (f" {settings}" if at else "")
-
-    def jobs(self, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
-        """Yield the jobs of missing cells; all ensemble sizes of a classifier are one fit."""
-        groups: dict[Any, list[Cell]] = {}
-        for cell in self.cells():
-            if cell in missing:
-                variant = parse_variant(cell.method)
-                fit = cell.method if variant.size is None else replace(variant, size=0)
-                groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
-        folds = lru_cache(maxsize=8)(
-            lambda name, repeat: self.protocol.test_rows(
-                name, repeat, datasets[name].Y, datasets[name].test
-            )
-        )
-        for (name, repeat, fold, _), cells in groups.items():
-            method = self.registry[parse_variant(cells[0].method).base]
-            yield Job(tuple(cells), method, datasets[name], folds(name, repeat)[fold])

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from labelkin._utils.files import reason
-from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.plan import Cell, Protocol
 from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, METRIC_COLUMNS, Store
 from labelkin.metrics import PAPER_METRICS
 
@@ -92,15 +92,13 @@ def check_results(frame: pd.DataFrame) -> pd.DataFrame:
     if lacking.any():
         row = int(lacking.argmax()) + 1
         raise ValueError(f"row {row} of the results lacks its dataset, method, repeat or fold.")
-    numbers = {"repeat": "int64", "fold": "int64"}
-    for name in numbers:
+    for name in ("repeat", "fold"):
         found = pd.to_numeric(frame[name], errors="coerce")
         if not ((found >= 0) & (found % 1 == 0) & (found < 2**31)).all():
             raise ValueError(f"the results hold a {name} that is not a whole number from 0.")
-    absent = [name for name in COLUMNS if name not in frame]
-    frame = frame.assign(**dict.fromkeys(absent)).astype({"dataset": str, "method": str, **numbers})
-    if "status" in absent:
-        frame["status"] = "ok"
+    defaults = {**dict.fromkeys(COLUMNS), "status": "ok"}
+    frame = frame.assign(**{name: value for name, value in defaults.items() if name not in frame})
+    frame = frame.astype({"dataset": str, "method": str, "repeat": "int64", "fold": "int64"})
     frame["error"] = frame["error"].astype(object).where(frame["error"].notna(), "").astype(str)
     for name in FIGURES:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype(float)
@@ -115,13 +113,6 @@ def check_results(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(cell, kind="stable", ignore_index=True)
 
 
-# ------------------------------------------------------------------------------ merging
-
-
-_Run = tuple[dict[str, Any], list[dict[str, Any]]]
-"""What `Store.begin` and `Store.add` take."""
-
-
 def merge(
     target: Path, sources: Iterable[Path], *, protocol: Protocol | None = None
 ) -> list[Counter[str]]:
@@ -132,30 +123,24 @@ def merge(
     each source how many cells were ``"added"`` because the target lacked them or held them as
     failed, were there with ``"equal"`` figures, or with ``"different"`` ones.
     """
-    sources = list(sources)
-    for source in sources:
+    parts = []
+    for source in sources:  # all are read before the target is made
         if not source.is_file():
             raise FileNotFoundError(2, "there is no such file of results", str(source))
         if source.resolve() == target.resolve():
             raise ValueError(f"{source} is the store to merge into: name it once, first.")
-    # All are read before the target is made.
-    parts = [
-        [_csv_run(source, protocol)] if is_csv(source) else _store_runs(source)
-        for source in sources
-    ]
+        parts.append([_csv_run(source, protocol)] if is_csv(source) else _store_runs(source))
+    merged = []
     with Store(target, write=True) as store:
-        return [_merge_one(store, runs) for runs in parts]
-
-
-def _merge_one(store: Store, runs: list[_Run]) -> Counter[str]:
-    known = store.cells()
-    counts: Counter[str] = Counter()
-    for run, rows in runs:
-        kinds = [_compare(known.get(Cell.of(row)), row) for row in rows]
-        counts.update(kinds)
-        store.begin(**run)
-        store.add(row for row, kind in zip(rows, kinds, strict=True) if kind == "added")
-    return counts
+        for runs in parts:
+            known, counts = store.cells(), Counter[str]()
+            for run, rows in runs:
+                kinds = [_compare(known.get(Cell.of(row)), row) for row in rows]
+                counts.update(kinds)
+                store.begin(**run)
+                store.add(row for row, kind in zip(rows, kinds, strict=True) if kind == "added")
+            merged.append(counts)
+    return merged
 
 
 def _compare(known: dict[str, Any] | None, row: dict[str, Any]) -> str:
@@ -168,26 +153,23 @@ def _compare(known: dict[str, Any] | None, row: dict[str, Any]) -> str:
     return "equal" if row["status"] == known["status"] and same.all() else "different"
 
 
+_Run = tuple[dict[str, Any], list[dict[str, Any]]]  # what `Store.begin` and `Store.add` take
+
+
 def _store_runs(source: Path) -> list[_Run]:
-    """Return the runs of a store, each with its rows, for `Store.begin` and `Store.add`."""
     with Store(source) as store:
         shared = {
             "protocol": Protocol(**store.protocol()),
             "datasets": list(store.named("datasets").values()),
             "methods": list(store.named("methods").values()),
         }
-        rows = store.rows()
-        return [
-            (
-                {key: run[key] for key in ("started", "command", "environment")} | shared,
-                [row for row in rows if row["run"] == run["id"]],
-            )
-            for run in store.runs()
-        ]
+        runs: dict[int, _Run] = {run.pop("id"): (run | shared, []) for run in store.runs()}
+        for row in store.rows():
+            runs[row["run"]][1].append(row)
+        return list(runs.values())
 
 
 def _csv_run(source: Path, protocol: Protocol | None) -> _Run:
-    """Return the cells of a CSV file as one run."""
     frame = read_results(source).results
     try:
         frame = check_results(frame if "repeat" in frame else frame.assign(repeat=0))

@@ -21,9 +21,8 @@ from rich.status import Status
 from labelkin._utils.names import plural, printable
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
-from labelkin.experiments.run.jobs import run_jobs
-from labelkin.experiments.run.plan import Plan
-from labelkin.experiments.run.protocol import Cell
+from labelkin.experiments.run.jobs import make_jobs, run_jobs
+from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import EmptyStore, Store
 from labelkin.experiments.run.variants import parse_variant
@@ -53,14 +52,14 @@ class RunView:
     def finish(self, rows: list[dict[str, Any]]) -> None:
         """Note that a job's cells are stored; a failure is shown at once."""
         self.computed += len(rows)
-        self.failed += sum(row["status"] != "ok" for row in rows)
         if rows[-1]["status"] != "ok":
+            self.failed += len(rows)
             self._print(f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}", "red")
-        late = time.monotonic() - self._written > _SECONDS
+        now = time.monotonic()
         if self._live is not None:
             self._live.update(str(self))
-        elif late or self.done == self.total:
-            self._written = time.monotonic()
+        elif now - self._written > _SECONDS or self.done == self.total:
+            self._written = now
             self._print(str(self))
 
     def close(self) -> None:
@@ -107,18 +106,14 @@ def run(
     """
     cells, view = plan.cells(), view or RunView()
     methods = [_describe_method(plan, name) for name in plan.methods]
+    # All datasets are read before the first cell: a bad file must not end a run at night.
+    finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
+    needed = {cell.dataset for cell in cells if cell not in finished}
+    datasets = {}
+    for source in (source for source in plan.sources if source.name in needed):
+        datasets[source.name] = source.load(with_test=plan.protocol.is_holdout)
+        loaded(source, datasets[source.name])
     with Store(path, write=True) as store:
-        store.drop_failures(methods)
-        rows = store.cells()
-        done = {c for c, row in rows.items() if row["status"] == "ok" or not retry}
-        stored = {cell: rows[cell] for cell in cells if cell in done}
-        missing = set(cells) - stored.keys()
-        # All datasets are read before the first cell: a bad file must not end a run at night.
-        datasets = {}
-        needed = {cell.dataset for cell in missing}
-        for source in (source for source in plan.sources if source.name in needed):
-            datasets[source.name] = source.load(with_test=plan.protocol.is_holdout)
-            loaded(source, datasets[source.name])
         store.begin(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
@@ -127,9 +122,11 @@ def run(
             datasets=map(_describe_dataset, datasets.values()),
             methods=methods,
         )
-        view.begin(len(cells), len(stored))
+        rows = store.cells()
+        missing = {c for c in cells if c not in rows or (retry and rows[c]["status"] != "ok")}
+        view.begin(len(cells), len(cells) - len(missing))
         n_workers = effective_n_jobs(jobs) if missing else 1
-        outcomes = run_jobs(plan.jobs(missing, datasets), n_workers)
+        outcomes = run_jobs(make_jobs(plan, missing, datasets), n_workers)
         with closing(view), closing(outcomes):
             for outcome in outcomes:
                 store.add(outcome)

@@ -10,15 +10,16 @@ import json
 import os
 import sqlite3
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 import pandas as pd
 
-from labelkin.experiments.run.protocol import Cell, Protocol
+from labelkin.experiments.run.plan import Cell, Protocol
 from labelkin.metrics import METRICS, PAPER_METRICS
 
 CELL = ("dataset", "method", "repeat", "fold")
@@ -38,8 +39,6 @@ COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 
 # The byte that a writer locks, behind those that SQLite locks (about 2**30).
 _LOCKED_BYTE = 2**31 - 2
-# Device and number of the files that this process writes.
-_writing: set[tuple[int, int]] = set()
 
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
 _VERSION = 3
@@ -74,7 +73,7 @@ class Store:
     """Results of experiments, on disk.
 
     With `write` the file is made if it does not exist, and other writers are refused until this
-    one is closed; a file in which no run began is removed again. Without it nothing is changed.
+    one is closed. Without it nothing is changed.
     """
 
     _run: int | None = None
@@ -83,24 +82,22 @@ class Store:
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
         # A link and its target are one store: SQLite's journal is beside the target.
-        self._file = Path(os.path.realpath(path))
-        self._lock: int | None = None
-        if write:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = self._take_lock()
-        elif not self.path.is_file():
+        file = Path(os.path.realpath(path))
+        if not (write or file.is_file()):
             raise FileNotFoundError(f"{self.path}: there is no such store of results.")
-        try:
+        with ExitStack() as opened:
+            if write:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                opened.callback(os.close, _lock_file(file))
             with self._errors():
                 # Readers may write too, so that SQLite can undo what a killed run left half done.
-                address = f"file:{quote(str(self._file))}?mode={'rwc' if write else 'rw'}"
-                self._db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None)
+                address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
+                self._db = sqlite3.connect(address, uri=True, timeout=30)
+                opened.callback(self._db.close)
                 self._db.row_factory = sqlite3.Row
                 self._check(write)
                 self._db.execute(f"PRAGMA query_only = {not write}")
-        except BaseException:
-            self._close()
-            raise
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -110,44 +107,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file."""
-        unused = False
-        with suppress(sqlite3.Error):
-            written = self._lock is not None
-            unused = written and not self._db.execute("SELECT 1 FROM runs").fetchone()
-        if hasattr(self, "_db"):
-            self._db.close()
-        if unused:
-            with suppress(PermissionError):  # Windows, while the file is open
-                self._file.unlink(missing_ok=True)
-        self._close()
-
-    def _close(self) -> None:
-        if hasattr(self, "_db"):
-            self._db.close()
-        if self._lock is not None:
-            _writing.discard(_identity(os.fstat(self._lock)))
-            os.close(self._lock)
-            self._lock = None
-
-    def _take_lock(self) -> int:
-        """Open the file, which is made if it does not exist, and lock it."""
-        while True:
-            # Closing a second handle would release the locks that SQLite holds through its own.
-            if not (self._file.exists() and _identity(self._file.stat()) in _writing):
-                handle = os.open(self._file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0))
-                if _try_lock(handle):
-                    found = _identity(os.fstat(handle))
-                    with suppress(FileNotFoundError):
-                        if found == _identity(self._file.stat()):
-                            _writing.add(found)
-                            return handle
-                    os.close(handle)  # another process removed this file while it was opened
-                    continue
-                os.close(handle)
-            raise ValueError(
-                f"{self._file}: another run is writing to this store; wait until it ends, or "
-                "use another store."
-            )
+        self._opened.close()
 
     def _check(self, write: bool) -> None:
         """Make an empty file a store; refuse files of other programs and other versions."""
@@ -231,28 +191,23 @@ class Store:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
         The folds of the protocol must be those of the stored cells; its repeats may be more. A row
-        of `datasets` or `methods` must be the same as one stored under its name.
+        of `datasets` or `methods` must be the same as one stored under its name; that of a method
+        whose cells have all failed is replaced, and its cells are removed.
         """
-        with self._transaction():
+        with self._errors(), self._db:  # one transaction
             self._check_protocol(protocol)
             for row in datasets:
                 self._add_or_compare("datasets", row, "fingerprint", "other data")
             for row in methods:
+                other = "name = :name AND estimator != :estimator"
+                other += " AND name NOT IN (SELECT method FROM cells WHERE status = 'ok')"
+                failed = f"cells WHERE method IN (SELECT name FROM methods WHERE {other})"
+                self._db.execute(f"DELETE FROM {failed}", dict(row))
+                self._db.execute(f"DELETE FROM methods WHERE {other}", dict(row))
                 self._add_or_compare("methods", row, "estimator", "other settings")
             run = {"started": started, "command": command, "environment": json.dumps(environment)}
             self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
-
-    def drop_failures(self, methods: Iterable[Mapping[str, str]]) -> None:
-        """Remove methods whose settings have changed and whose stored cells have all failed."""
-        with self._transaction():
-            for row in methods:
-                stored = self._select("methods WHERE name = ?", row["name"])
-                if not stored or stored[0]["estimator"] == row["estimator"]:
-                    continue
-                if not self._select("cells WHERE method = ? AND status = 'ok'", row["name"]):
-                    self._db.execute("DELETE FROM cells WHERE method = ?", (row["name"],))
-                    self._db.execute("DELETE FROM methods WHERE name = ?", (row["name"],))
 
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
@@ -286,20 +241,9 @@ class Store:
         ``revision`` it gets that of the run. A stored row of the same cell is replaced.
         """
         default = {"traceback": None, "revision": self._revision}
-        with self._transaction():
+        with self._errors(), self._db:  # one transaction
             for row in rows:
                 self._insert("cells", {**default, **row, "run": self._run})
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._errors():
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._db.execute("COMMIT")
-            except BaseException:
-                self._db.rollback()
-                raise
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> int | None:
         """Insert a row, or replace that with the same key; return its number."""
@@ -308,24 +252,21 @@ class Store:
         return self._db.execute(query, dict(row)).lastrowid
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+def _lock_file(file: Path) -> int:
+    """Open a file, which is made if it does not exist, and lock it until it is closed.
 
-
-def _try_lock(handle: int) -> bool:
-    """Lock an open file until it is closed or the process ends; return whether it could be."""
+    The lock ends with the process, too.
+    """
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
     try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+            return handle
         import fcntl
-    except ImportError:  # Windows
-        import msvcrt
 
-        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-    try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             # One byte: a lock of the whole file would stop SQLite where a file system of the
             # network makes no difference between kinds of locks. Not by `fcntl.lockf`, whose lock
@@ -335,10 +276,14 @@ def _try_lock(handle: int) -> bool:
         else:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN):
-            return False
-        raise
-    return True
+        os.close(handle)
+        if error.errno not in (errno.EACCES, errno.EAGAIN):
+            raise
+        raise ValueError(
+            f"{file}: another run is writing to this store; wait until it ends, or use another "
+            "store."
+        ) from None
+    return handle
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:
