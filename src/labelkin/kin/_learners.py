@@ -19,7 +19,7 @@ from sklearn.base import clone
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import counts_without_fold
-from labelkin.constraints import BagSampler
+from labelkin.constraints import ConstraintSampler
 from labelkin.kernel._regression import (
     KernelRidge,
     distances,
@@ -153,7 +153,7 @@ class ProjectionLearner:
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(labels), np.random.RandomState(random_state)
-        sampler = BagSampler(labels.with_nan(), self.bag)
+        sampler = ConstraintSampler(labels.Y, labels.known, self.bag)
         pairs = sampler.draw(self.threshold, n, n, labels.weight, rng)
         training = TrainingRows(rows.placed().gather())
         directions = ratio_directions(training, *pairs, self.dropped)
