@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-# Characters that a terminal obeys instead of showing them: control characters, line separators,
+# Characters that change a terminal instead of being shown: control characters, line separators,
 # those that change the direction of writing or have no width, halves of a pair. Not the two joiners
 # (U+200C, U+200D), which Persian, Hindi and emoji need.
 _UNPRINTABLE = re.compile(
