@@ -59,5 +59,5 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     >>> join_names(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(printable, names[:most])) + more
