@@ -132,7 +132,7 @@ def test_metrics_by_name():
 
 def test_unknown_labels_are_not_ranked():
     unknown = np.where([[0, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]], np.nan, Y)
-    # Known are labels 0, 2 and 3 of the first row, and label 3 of the second; the third is left out.
+    # Known are labels 0, 2 and 3 of the first row, label 3 of the second, and none of the third.
     assert precision_at_k(unknown, S, 2) == pytest.approx((2 / 2 + 1 / 1) / 2)
     assert recall_at_k(unknown, S, 1) == pytest.approx((1 / 2 + 1) / 2)
     assert ndcg_at_k(unknown, S, 3) == 1
