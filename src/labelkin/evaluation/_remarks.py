@@ -62,9 +62,10 @@ def list_remarks(found: "Evaluation") -> list[str]:
         )
     remarks += _list_rare_labels(found)
     if sparse.issparse(found.y):
-        never = sum(one["precision"] is None for one in found.per_label)
+        present = [one for one in found.per_label if one["rows"]]
+        never = sum(one["precision"] is None for one in present)
         remarks.append(
-            f"{never:,} of {found.y.shape[1]:,} labels are never predicted by "
+            f"{never:,} of the {len(present):,} labels that rows have are never predicted by "
             f"{found.results[found.best].title}"
         )
     if n_empty := found.n_without_labels:
