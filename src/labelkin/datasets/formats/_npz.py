@@ -65,6 +65,8 @@ def read_arrays(
 def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
     """Return the array of features or labels; an archive may lack the latter."""
     role, *usual = _ROLES[argument]
+    if argument == "x" and len(names) == 1:
+        usual += names
     chosen = given or next((name for name in usual if name in names), None)
     if chosen not in names and (chosen or argument == "x"):
         text = f"no array {shorten(chosen) if chosen else 'X'}; it holds the arrays"
