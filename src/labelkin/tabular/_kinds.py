@@ -105,12 +105,12 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     distinct = set(values)
     day_first = find_day_first(distinct)
     if day_first is not None:
-        order, arguments = ", day first" if day_first else ", month first", ("category", "ignore")
+        order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
         if all(re.match(r"\s*\d{4}", value) for value in distinct):
             order = ""
         elif not day_first:
-            arguments = ("day_first_date", *arguments)
-        table.guesses.append(Guess(f"{name}: dates{order}", arguments))
+            arguments.insert(0, "day_first_date")
+        table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
     if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
