@@ -24,7 +24,7 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
 
-_ELEMENT_BYTES = 40  # for an element, whose time is to be limited, too
+_ELEMENT_BYTES = 40  # for an element: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
