@@ -42,7 +42,7 @@ for name, value in found.items():
 # %%
 # Θ chosen by the score
 # ---------------------
-# One ensemble per Θ; the test part plays no part in the choice.
+# One ensemble per Θ; the test part is not used for the choice.
 thetas = [0.2, 0.4, 0.6, 0.8, 1.0]
 models = [
     VPCMEClassifier(n_estimators=30, threshold=theta, bag=0.6, random_state=0).fit(X_train, y_train)

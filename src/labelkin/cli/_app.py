@@ -36,7 +36,7 @@ from labelkin.cli import (
 )
 from labelkin.cli._output import Interrupted, escaped_output
 
-# The disk or the machine failed; any other trouble with a file is for the user to repair.
+# The disk or the machine failed; any other error of a file can be corrected by the user.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
 # The kind of a column, an option of its own on the command line.

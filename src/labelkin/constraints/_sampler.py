@@ -23,11 +23,11 @@ from labelkin.rows import compute, is_dask, to_device_of, to_numpy
 
 # Up to this many distinct label sets, all their similarities are kept (72 MB).
 _TABLE_SETS = 3_000
-# Beyond, this many times twice as many pairs as needed are drawn and sorted by kind.
+# With more sets, at most this many rounds draw twice as many pairs as needed, of either kind.
 _REJECTION_ROUNDS = 8
-# A rare kind is then searched for among this many pairs at most (a few seconds), ...
+# A kind that is still too rare is searched for among at most this many pairs (a few seconds),
 _MOST_COMPARED = 2**26
-# ... all those between two lists of this many samples at a time.
+# in blocks of all pairs between two lists of this many samples.
 _BLOCK = 1_024
 
 
@@ -93,8 +93,8 @@ def draw_constraints(
 class LabelSets:
     """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's.
 
-    `Y` is an (n, q) matrix of 0 and 1, also on a device or on Dask. Which labels are known says
-    `known`, or NaN in the matrix. Sets with other known labels are others, too.
+    `Y` is an (n, q) matrix of 0 and 1, also on a device or on Dask. Unknown labels
+    are False in `known`, or NaN in the matrix. Sets that differ in their known labels are distinct.
     """
 
     def __init__(self, Y: Any, known: Array | None = None) -> None:
@@ -167,7 +167,7 @@ def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
 def _similarities(left: sparse.csr_array, right: sparse.csr_array, both: Array | None) -> Array:
     """Return the similarities of two lists of label sets, row by row.
 
-    `both` says which labels are known in both sets; None: all.
+    `both` marks the labels that are known in both sets; None: all.
     """
     if both is not None:
         left, right = left.multiply(both), right.multiply(both)
@@ -383,7 +383,7 @@ class ConstraintSampler:
         parts, n_compared, n_found = [no_pairs()], 0, 0
         weights, set_of_sample = groups.weights, self.label_sets.set_of_sample
         cumulated, must_link = np.cumsum(weights), kind == "must"
-        # Sets that are known in different parts can be similar as equal ones are.
+        # Sets whose known labels differ can have the similarity of equal sets.
         partial = self.label_sets.known is not None
         between_sets = threshold < 1 or partial if must_link else threshold > 0
         while between_sets and n_found < size and n_compared < _MOST_COMPARED:

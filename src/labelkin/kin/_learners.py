@@ -192,7 +192,7 @@ def ratio_directions(
         root = xp.linalg.inv(xp.linalg.cholesky(within))
         ratios, directions = xp.linalg.eigh(root @ between @ root.T)
         directions = root.T @ directions
-    # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
+    # Directions beyond the rank of the rows have ratios of zero, up to rounding, and are dropped.
     zeros = int(xp.sum(xp.astype(ratios <= 1e-10 * ratios[-1], xp.int64)))
     first = max(int(dropped * k), zeros)
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])

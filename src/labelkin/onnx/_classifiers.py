@@ -193,7 +193,7 @@ def _ranks(view: Ranks, rows: Tensor) -> Tensor:
     """Add ranks by bisection of each feature's sorted values, all features at a time."""
     k, n = view.values.shape
     steps = 2 ** np.arange(n.bit_length())[::-1]
-    width = 2 * steps[0] - 1  # with infinite values at the end, no place is outside
+    width = 2 * steps[0] - 1  # padded with infinity, so that no index is out of range
     padding = np.array([0, 0, 0, width - n])
     known = rows.graph.matrix(view.values).op("Pad", padding, np.float64(np.inf)).reshape(-1)
     margin = rows.op("Abs") * _EQUAL

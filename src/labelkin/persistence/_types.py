@@ -56,7 +56,7 @@ def _check_attribute(kind: type, name: str) -> None:
         raise ValueError(f"{kind.__name__} has a state named {name}")
     found = inspect.getattr_static(kind, name, None)
     if isinstance(found, property) and found.fset is not None:
-        return  # it keeps its value in the state, which cannot hide it
+        return  # a property with a setter takes precedence over the state
     if callable(found) or hasattr(found, "__get__"):
         raise ValueError(f"{kind.__name__} has a state that hides its {name}")
 

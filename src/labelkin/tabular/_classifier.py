@@ -87,8 +87,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         100,000.
     embedding : {"auto", "none"}, default="auto"
         Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
-        installed and labels are fewer than 2,000. They know words of like meaning, which helps most
-        with few or short texts.
+        installed and labels are fewer than 2,000. Words of similar meaning have
+        similar embeddings, which helps most with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -407,7 +407,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Explanation
-            What speaks for and against each label.
+            What counts for and against each label.
         """
         names = None
         if self.columns_ is None:

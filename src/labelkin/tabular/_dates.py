@@ -96,7 +96,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):
     """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
 
     A date outside of the range of the training rows has the month, and the year, of the end of the
-    range: what a classifier would make of others was never seen.
+    range, since no classifier was fitted to other dates.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | Non
         if any(mark in cell for cell in cells):
             tags = [tag.strip() for cell in cells for tag in cell.split(mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
-    # Slashes and spaces are parts of many labels, so these must pay.
+    # Slashes and spaces are parts of many labels: they separate only if that gives fewer labels.
     whole = len({cell.strip() for cell in cells})
     if "/" in counts and counts["/"][0] > whole:
         del counts["/"]

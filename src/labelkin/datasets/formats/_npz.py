@@ -19,7 +19,7 @@ _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
 # Features with a smaller share of non-zeros stay sparse.
 _DENSE_SHARE = 0.5
-# What the arrays of features and labels in files of others are for, and their names.
+# Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 
 

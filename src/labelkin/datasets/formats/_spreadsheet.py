@@ -24,7 +24,7 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
 
-_ELEMENT_BYTES = 40  # for an element, whose time is to be limited, too
+_ELEMENT_BYTES = 40  # for an element: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
 _MAX_DEPTH = 100  # of elements in each other
 _MAX_NAMESPACE = 200  # characters, which the name of every element repeats
