@@ -113,7 +113,7 @@ def _as_labels(
     budget.take_columns(len(classes), "labels", each=len(y))
     guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
     names = [as_string(value) for value in classes.tolist()]
-    return np.eye(len(classes), dtype=np.uint8)[codes], names
+    return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
 
 
 def read_npz(raw: bytes, budget: Budget) -> Bunch:
