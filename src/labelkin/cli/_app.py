@@ -143,7 +143,8 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
         named = f"{error.filename}: {error.strerror}" if error.filename else text
         return _print_error(named, 1 if failed else 2)
     if isinstance(error, (ValueError, ImportError)):
-        message = _KIND.sub(r"--\2 \1", rename_arguments(error, options))
+        message = rename_arguments(error, options)
+        message = _KIND.sub(lambda found: f"--{found[2].replace('_', '-')} {found[1]}", message)
         known = {"columns", *options}
         others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
         if others:

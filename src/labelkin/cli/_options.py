@@ -150,6 +150,13 @@ class TableOptions:
             "repeated.",
         ),
     ] = None
+    day_first_date: Annotated[
+        list[str] | None,
+        column_option(
+            metavar="COLUMN",
+            help="A column of dates with the day before the month. May be repeated.",
+        ),
+    ] = None
     ignore: Annotated[
         list[str] | None,
         column_option(metavar="COLUMN", help="A column to leave out. May be repeated."),

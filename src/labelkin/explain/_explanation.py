@@ -275,7 +275,7 @@ class Explanation:
             lines.append(f"{mark} {name}  {p:.2f} {bar}  {self._reason(one)}".rstrip())
         lines += [f"({self.method})"] if self.method else []
         if cells := self._member_cells(found):
-            lines += ["members: weight, then probability and what it adds to the log odds:"]
+            lines += ["members: weight over all labels, then probability and added log odds:"]
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for row in cells:
                 padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -293,6 +293,8 @@ def _fit_smoother(rows: Rows, labels: Labels) -> Callable[[Array], Array]:
 
 def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:
     """Return the mean prediction of trees; a forest takes 0.1 ms per tree besides."""
+    if any(tree.tree_.n_features != rows.shape[1] for tree in trees):
+        raise ValueError("The trees were grown on rows of another width.")  # they do not check
     queries, size = rows.astype(np.float32), -(-len(trees) // effective_n_jobs(n_jobs))
     parts = [trees[i : i + size] for i in range(0, len(trees), size)]
     sums = map_threads(lambda part: sum(t.tree_.predict(queries) for t in part), parts, n_jobs)

@@ -74,7 +74,7 @@ class Ranks:
 
     def __call__(self, X: Array) -> Array:
         """Return the view of rows."""
-        ranks = np.empty(X.shape)
+        ranks = np.zeros(X.shape)
         for j, known in enumerate(self.values):
             low, high = (known.searchsorted(X[:, j], side) for side in ("left", "right"))
             ranks[:, j] = (low + high) / (2 * len(known))

@@ -15,7 +15,7 @@ from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
-from labelkin.tabular._dates import as_days
+from labelkin.tabular._dates import as_days, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -201,6 +201,8 @@ class Schema:
             order = "day before the month" if kind == "day_first_date" else "month before the day"
             shown = shorten(cells[wrong[0]], 30)
             text = f"{shown} in row {wrong[0] + 1}, not a date with the {order}"
+            if kind == "date" and parse_date(cells[wrong[0]], day_first=True):
+                text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
         if text:
             raise table.error(f"column {shorten(name)} holds {text}")
         if self.missing == "refuse" and missing.any():

@@ -131,7 +131,8 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
         holding = sorted(tag for tag in counts if mark in tag and mark != separator)
         if holding and fold(holding[0]) not in _NONE:
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
-            found.append(Guess(f"{text} {shorten(holding[0])}", ("separator",), True))
+            arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
+            found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
     spellings: dict[str, list[str]] = {}
     for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)):
         spellings.setdefault(fold(tag), []).append(tag)

@@ -189,8 +189,8 @@ class ChainClassifier(TransformationClassifier):
     def _predict_chain(self, chain: int, X: Matrix) -> tuple[Array, Array]:
         """Return the probabilities and labels that one chain predicts."""
         order = self.orders_[chain]
-        proba = np.empty((X.shape[0], len(order)))
-        labels = np.empty(proba.shape, dtype=bool)
+        proba = np.zeros((X.shape[0], len(order)))
+        labels = np.zeros(proba.shape, dtype=bool)
         for place, link in enumerate(self.estimators_[chain]):
             inputs = add_columns(X, labels[:, order[:place]])
             proba[:, order[place]] = positive_proba(link, inputs)

@@ -65,6 +65,8 @@ def read_arrays(
 def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
     """Return the array of features or labels; an archive may lack the latter."""
     role, *usual = _ROLES[argument]
+    if argument == "x" and len(names) == 1:
+        usual += names
     chosen = given or next((name for name in usual if name in names), None)
     if chosen not in names and (chosen or argument == "x"):
         text = f"no array {shorten(chosen) if chosen else 'X'}; it holds the arrays"
@@ -111,7 +113,7 @@ def _as_labels(
     budget.take_columns(len(classes), "labels", each=len(y))
     guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
     names = [as_string(value) for value in classes.tolist()]
-    return np.eye(len(classes), dtype=np.uint8)[codes], names
+    return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
 
 
 def read_npz(raw: bytes, budget: Budget) -> Bunch:
