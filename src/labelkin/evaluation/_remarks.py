@@ -71,7 +71,7 @@ def list_remarks(found: "Evaluation") -> list[str]:
     if n_empty := found.n_without_labels:
         share = 100 * n_empty / n_judged
         remark = f"{n_empty:,} of {n_judged:,} rows {'has' if n_empty == 1 else 'have'} no label"
-        remark += " among the known ones" if found.n_known < known.size else ""
+        remark += " among the known ones" if found.n_known < found.n_cells else ""
         remarks.append(
             f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
             if "one_error" in found.metrics
