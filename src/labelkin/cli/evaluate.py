@@ -272,7 +272,7 @@ def _evaluate_model(
             title=saved.path.name,
             predictions=saved.predict(X, decision),
         )
-    facts = {"model": str(saved.path), "data": str(data), "rows": table.n_rows}
+    facts = {"model": str(saved.path), "data": str(data), "rows": y.shape[0]}
     return found, facts | {"training_rows": found.n_seen}
 
 
