@@ -28,7 +28,6 @@ from labelkin import VPCMEClassifier
 from labelkin.projection._pairwise import TrainingRows, laplacian
 from labelkin.rows import (
     array_api_dispatch,
-    itemsize,
     move_to_device,
     namespace_and_device,
     rows_per_block,
@@ -57,7 +56,7 @@ def device_floor(rows, differences, directions):
 
 def distances(Z):
     """Multiply all rows with each other, in blocks."""
-    rows = rows_per_block(Z.shape[0], itemsize(Z), Z.device)
+    rows = rows_per_block(Z.shape[0], Z.device)
     for start in range(0, Z.shape[0], rows):
         Z @ Z[start : start + rows, :].T
 

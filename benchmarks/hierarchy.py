@@ -72,7 +72,8 @@ def local_classifiers(X, Y, hierarchy, queries):
     """Return label sets of one classifier per node, trained on the rows of its parent, top down."""
     parent = {child: above for above, child in hierarchy.edges.tolist()}
     sets = np.zeros((queries.shape[0], Y.shape[1]), int)
-    for label in hierarchy.order().tolist():
+    depth = hierarchy.ancestors().sum(axis=1)
+    for label in np.argsort(depth, kind="stable").tolist():  # parents first
         rows = np.arange(len(Y)) if label not in parent else np.flatnonzero(Y[:, parent[label]])
         reached = np.ones(len(sets), bool) if label not in parent else sets[:, parent[label]] > 0
         y = Y[rows, label]

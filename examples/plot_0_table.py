@@ -2,9 +2,9 @@
 From a table to a service
 =========================
 
-A DataFrame with text, words, numbers and gaps; a model that is measured, explained, saved, and used
-by a program without Python. The table is generated, so that nothing is downloaded. This example
-needs ``labelkin[data,persist,onnx]``.
+A DataFrame with text, words, numbers and missing values; a model that is measured, explained,
+saved, and used by a program without Python. The table is generated, so that nothing is downloaded.
+This example needs ``labelkin[data,plot,onnx]``.
 """
 
 # %%
@@ -73,7 +73,10 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 
 models = {
     "Kin": TableClassifier(KinEnsembleClassifier(random_state=0)),
-    "logistic": TableClassifier(MultiLabelLogisticRegression(random_state=0)),
+    "logistic": TableClassifier(
+        MultiLabelLogisticRegression(random_state=0),
+        embedding="none",  # ONNX files cannot contain embeddings
+    ),
     "ML-kNN": TableClassifier(MLkNNClassifier()),
 }
 for model in models.values():

@@ -2,8 +2,8 @@
 Guaranteed recall and precision
 ===============================
 
-A level of recall or precision that new rows are to reach, and what it costs: the number of labels
-that are predicted.
+Choose a level of recall or precision that new rows must reach, and see how many labels have to be
+predicted for it.
 """
 
 # %%
@@ -23,10 +23,10 @@ model = KinEnsembleClassifier(n_projections=0, random_state=0).fit(X[:600], y[:6
 proba, y_test = model.predict_proba(X[600:]), y[600:]
 
 # %%
-# Levels asked for and reached
+# Requested and reached levels
 # ----------------------------
 # Recall of test rows that have a label, and precision of test rows that get one. A guaranteed
-# recall holds on average; a guaranteed precision with a certainty of 90 %, so that it is
+# recall holds on average; a guaranteed precision holds with a probability of 90 %, so that it is
 # exceeded in most draws.
 
 
@@ -60,8 +60,8 @@ for name, mark in (("recall", "o"), ("precision", "s")):
     left.plot(asked, [found[name, level][0] for level in asked], mark + "-", label=name)
     right.plot(asked, [found[name, level][1] for level in asked], mark + "-", label=name)
 left.plot([0.5, 1], [0.5, 1], ":", color="gray")
-left.set(xlabel="level asked for", ylabel="level on test rows")
+left.set(xlabel="requested level", ylabel="level on test rows")
 right.axhline(y_test.sum(axis=1).mean(), linestyle=":", color="gray")
-right.set(xlabel="level asked for", ylabel="labels predicted per row")
+right.set(xlabel="requested level", ylabel="labels predicted per row")
 left.legend()
 plt.show()

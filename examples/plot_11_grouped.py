@@ -32,7 +32,7 @@ grouped = compare(methods, X, y, groups=person, metrics=["macro_f1"])
 print(grouped.split_remarks[0])
 
 # %%
-# Only the second figure is that of a new person.
+# Only the second figure applies to new persons.
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for place, (name, found) in enumerate({"rows at random": random, "persons": grouped}.items()):
     means = [np.mean(found.results[method].figures["macro_f1"]) for method in methods]

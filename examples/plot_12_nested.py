@@ -2,8 +2,8 @@
 Nested labels
 =============
 
-Labels of a tree: a classifier that knows nothing of it contradicts itself; the nearest consistent
-probabilities do not, and have a smaller log loss.
+Labels form a tree. The predictions of a classifier that ignores the tree can contradict it; the
+nearest consistent probabilities cannot, and have a smaller log loss here.
 """
 
 # %%
@@ -28,9 +28,8 @@ X = rng.normal(size=(600, 10))
 scores = X @ rng.normal(size=(10, len(hierarchy.names))) + 3 * rng.normal(size=(600, 7))
 above, below = hierarchy.edges.T
 y = (scores > 1).astype(int)
-for label in hierarchy.order():  # a child needs its parent
-    for parent in above[below == label]:
-        y[:, label] &= y[:, parent]
+for label, ancestors in enumerate(hierarchy.ancestors().toarray()):
+    y[:, label] &= y[:, ancestors].all(axis=1)  # a label needs all labels above it
 
 # %%
 # With and without the hierarchy
@@ -59,8 +58,8 @@ for name, sets in (("without", plain.predict(X[300:])), ("with", model.predict(X
 # %%
 # A child and its parent
 # ----------------------
-# Points above the line contradict the hierarchy; their pair gets its mean, unless others are
-# involved.
+# Points above the line contradict the hierarchy; both labels get their mean,
+# unless other labels are involved.
 figure, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")
 for ax, proba, title in zip(axes, (flat, nested), ("forests", "projected"), strict=True):
     ax.plot(proba[:, 0], proba[:, 1], ".", alpha=0.5)

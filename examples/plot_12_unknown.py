@@ -2,8 +2,8 @@
 Labels that are known in part
 =============================
 
-Not every label of every row was measured, or seen by an annotator. Empty cells are no evidence that
-a label does not apply. Here labels of the training rows are hidden, and two ways to learn from the
+Not every label of every row was measured or annotated. An empty cell does not mean that the label
+does not apply. Here labels of the training rows are hidden, and two ways to learn from the
 rest are compared on complete test rows.
 """
 
@@ -32,13 +32,13 @@ def hide(y, share):
 partial = hide(y_train, 0.5)
 whole_rows = int((~np.isnan(partial).any(axis=1)).sum())
 print(f"{np.isnan(partial).mean():.0%} of the labels are unknown")
-print(f"{whole_rows} of {len(partial)} rows have no gap")
+print(f"{whole_rows} of {len(partial)} rows are complete")
 
 # %%
 # Learn from what is known
 # ------------------------
-# Hardly any row has no gap, so that leaving out the others is no way. Reading unknown as absent
-# teaches the model wrong labels.
+# Hardly any row is complete, so incomplete rows cannot be left out. If unknown labels are read as
+# absent, the model learns from wrong labels.
 ways = {
     "unknown labels as NaN": lambda y: (X_train, y),
     "unknown read as 0": lambda y: (X_train, np.nan_to_num(y)),
@@ -60,10 +60,10 @@ axes[0].legend()
 plt.show()
 
 # %%
-# Figures of data with gaps
-# -------------------------
-# Test rows may have gaps, too: a row counts its known labels only. F1 over all labels is about the
-# same then. Average precision is not: to rank half as many labels in a row is easier.
+# Figures of incomplete data
+# --------------------------
+# Test rows may have unknown labels, too: only known labels count. F1 over all labels is about the
+# same then. Average precision is not: it is easier to rank half as many labels.
 model = MultiLabelLogisticRegression().fit(X_train, partial)
 figures = {
     name: evaluate(labels, model.predict_proba(X_test), metrics=["average_precision", "micro_f1"])

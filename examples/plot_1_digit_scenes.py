@@ -66,7 +66,7 @@ plt.show()
 # %%
 # How many members are enough?
 # ----------------------------
-# VPCME needs one fit to tell: ``staged_predict_proba`` yields the probabilities after each member.
+# One fit of VPCME is enough: ``staged_predict_proba`` yields the probabilities after each member.
 curve = [
     evaluate(y_test, p, metrics=["average_precision"])["average_precision"]
     for p in models["VPCME"].staged_predict_proba(X_test)

@@ -3,9 +3,9 @@ On a Dask cluster
 =================
 
 There are two ways to use a cluster: fit a model to rows that are on the workers, or let joblib run
-the fits of a grid search there. In this
-example the cluster consists of two local processes; for a real one, only the address changes. It
-needs ``labelkin[cluster]``; without it, everything runs in this process.
+the fits of a grid search there. In this example the cluster consists of two local processes; for a
+real one, only the address changes. The example needs ``labelkin[cluster]``; without it, everything
+runs in this process.
 """
 
 # %%
@@ -101,6 +101,6 @@ if __name__ == "__main__":
     plt.show()
 
 # %%
-# The experiments of the paper can run on a cluster too; each result is stored when it is finished::
+# Several machines can share the paper's experiments without Dask (:doc:`/guide/experiments`)::
 #
-#     labelkin reproduce table3 --repeats 1 --cluster tcp://scheduler:8786
+#     labelkin reproduce table3 --repeats 1 --shard 2/4 --store part2.db

@@ -3,7 +3,7 @@ Shipping a model
 ================
 
 Save a fitted model in a file that runs no code when it is loaded, export it to ONNX for programs
-without Python, and explain a prediction. This example needs ``labelkin[persist,onnx]``.
+without Python, and explain a prediction. This example needs ``labelkin[plot,onnx]``.
 """
 
 # %%
@@ -78,11 +78,11 @@ why = vpcme.explain(scaler.transform(X_test[[row]]))
 print(why)
 
 fig, axes = plt.subplots(2, 2, figsize=(6, 3.6), layout="constrained")
-shown = [scenes.images[test][row], *scenes.images[train][why.neighbors[:3]]]
+shown = [scenes.images[test][row], *scenes.images[train][why.rows[:3]]]
 titles = ["query: " + ", ".join(map(str, np.flatnonzero(why.predicted)))]
 titles += [
     f"neighbour: {', '.join(map(str, np.flatnonzero(have)))} (in {n} of {why.n_members} members)"
-    for have, n in zip(why.neighbor_labels[:3], why.neighbor_members[:3])
+    for have, n in zip(why.row_labels[:3], why.row_measures["members"][:3])
 ]
 for ax, image, title in zip(axes.flat, shown, titles):
     ax.imshow(image, cmap="gray_r")

@@ -63,7 +63,7 @@ def expected_failures(estimator):
     """Return the checks that do not hold for an estimator, each with its reason."""
     name = type(estimator).__name__
     failures = {}
-    if name in PAIRED or getattr(estimator, "resampling", False):
+    if name in PAIRED:
         failures |= dict.fromkeys(WEIGHT_CHECKS, DRAWN)
     if name in PAIRED and getattr(estimator, "voting", None) == "hard":
         failures["check_classifier_multioutput"] = HARD_VOTE
@@ -87,7 +87,7 @@ def expected_failures(estimator):
 VARIANTS = [
     labelkin.VPCMEClassifier(n_estimators=3, voting="soft", random_state=0),
     labelkin.VPCMEClassifier(
-        n_estimators=3, voting="soft", bag=0.6, calibrate=True, vote_weights="oob", random_state=0
+        n_estimators=3, voting="soft", bag=0.6, calibrate=True, random_state=0
     ),
     labelkin.BaggingVPCPClassifier(n_estimators=3, bag=0.5, voting="soft", random_state=0),
     labelkin.IBLRClassifier(add_features=True),
@@ -98,7 +98,6 @@ VARIANTS = [
     labelkin.RAkELClassifier(overlapping=False, random_state=0),
     labelkin.CalibratedLabelRankingClassifier(GaussianNB()),
     labelkin.AdaBoostPDTClassifier(LogisticRegression(), n_estimators=3, random_state=0),
-    labelkin.AdaBoostPDTClassifier(resampling=True, random_state=0),
     labelkin.MultiLabelLogisticRegression(C=3.0),
     labelkin.MultiLabelLogisticRegression(
         C_shrinkage=5, calibrate=True, prune=0.001, random_state=0
@@ -134,8 +133,6 @@ WEIGHTED = [
 @pytest.mark.parametrize("model", WEIGHTED, ids=repr)
 def test_weights_are_repetitions(model, kind):
     """A sample of weight 3 is one seen three times, of weight 0 one never seen."""
-    if getattr(model, "resampling", False):
-        pytest.skip("samples are drawn by weight: the same in distribution only")
     if kind is not np.asarray and not get_tags(model).input_tags.sparse:
         pytest.skip("the base classifier takes no sparse data")
     X, Y = make_data(60, 4, 3)

@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from figures._common import BLUE, GREY, INK, ORANGE, new_figure, scenes
 from labelkin import KernelRidgeLOOClassifier
 from labelkin.kernel._ridge import RIDGES, RidgeSpectrum, loo_errors
+from labelkin.rows import Labels
 
 
 def draw():
@@ -21,7 +22,7 @@ def draw():
     for label, colour in ((1, BLUE), (8, ORANGE)):
         y = Y_train[rows, label : label + 1]
         ridges = RIDGES[4:-4]
-        errors = loo_errors(spectrum, y, ridges * spectrum.scale)[:, 0]
+        errors = loo_errors(spectrum, Labels(y), ridges * spectrum.scale)[:, 0]
         left.plot(ridges, errors, color=colour, label=f"digit {label}")
         some = ridges[::4]
         refits = [refitted(K, y[:, 0], ridge * spectrum.scale) for ridge in some]

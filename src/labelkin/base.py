@@ -252,20 +252,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _validate(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Rows, Labels]:
         """Validate training data; set the attributes that describe them."""
         X, y, known = self._validate_known(X, y)
-        rows, labels = as_rows(X), y
-        if isinstance(rows, DaskRows):
-            rows = rows.filled()
-            labels, known = split_label_matrix(y, self._keeps_sparse_labels(), self)
-        return rows, Labels(labels, check_weight(sample_weight, len(rows)), known)
+        return as_rows(X), Labels(y, check_weight(sample_weight, y.shape[0]), known)
 
     def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
         """Do the same; return X and (n, q) y as matrices, and which labels are known, None: all.
 
         X stays on its device; y is on the host, where pairs are drawn, with 0 for unknown labels.
-        On Dask, X is rows in blocks and y as given.
+        On Dask, X is rows in blocks.
         """
         if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
-            return *self._validate_blocks(X, Y), None
+            rows, labels = self._validate_blocks(X, Y)
+            return rows.filled(), *split_label_matrix(labels, self._keeps_sparse_labels(), self)
         try:
             X = validate_rows(self, X, distances=self._squares_values)
         except ValueError as error:

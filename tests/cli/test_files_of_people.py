@@ -1,4 +1,4 @@
-"""Eleven files as people have them, from evaluate to serve: a made table in as many forms.
+"""Thirteen files as people have them, from evaluate to serve: a made table in as many forms.
 
 Each is evaluated with its page, fitted, predicted, explained and served; what was once a place to
 stop (a second sheet, tags in JSON, no header, names twice) is in one of them.
@@ -40,6 +40,20 @@ def office(path):
     marks = {t: ["x" if t in tags else None for tags in SETS] for t in TOPICS}
     columns = {"Ticket-Nr": range(1000, 1000 + N), "Betreff": TEXTS, "Eingang": DAYS, **marks}
     pd.DataFrame(columns).to_excel(path, index=False)
+
+
+def merged_header(path):
+    openpyxl = pytest.importorskip("openpyxl")
+    sheet = (book := openpyxl.Workbook()).active
+    sheet.append(["Meldungen, Stand März"])
+    sheet.append(["Größe", "Straße", "Text", "Art der Störung"])
+    sheet.append([None, None, None, *TOPICS])
+    sheet.merge_cells("A1:F1")
+    sheet.merge_cells("D2:F2")
+    for i, tags in enumerate(SETS):
+        answers = ["ja" if t in tags else "nein" for t in TOPICS]
+        sheet.append([NUMBERS[i, 0], f"Weg {i % 3}", TEXTS[i], *answers])
+    book.save(path)
 
 
 def second_sheet(path):
@@ -107,10 +121,17 @@ def messy(path):
     pd.DataFrame(columns).to_csv(path, index=False, sep=";", encoding="cp1252")
 
 
+def one_month(path):
+    stamps = [f"{1 + i // 6:02}/03/2024 10:{i:02}" for i in range(N)]
+    columns = {"Timestamp": stamps, "comment": TEXTS, "tags": joined(";")}
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
     ("office.xlsx", office, ["--labels", NAMED], 3, "Eingang: dates"),
+    ("merged.xlsx", merged_header, ["--labels", NAMED], 3, "two rows of names read as one"),
     ("sheets.ods", second_sheet, ["--labels", "tags"], 3, "sheet Data, one of 2 (--sheet)"),
     ("lines.jsonl", json_lines, ["--labels", "tags"], 3, "user.karma"),
     ("survey.json", survey, ["--labels", NAMED], 3, "missing values in age"),
@@ -120,6 +141,7 @@ FILES = [
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),
     ("twice.csv", twice, ["--labels", "tags"], 3, "renamed: score_2"),
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
+    ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
 ]  # fmt: skip
 
@@ -192,3 +214,44 @@ def test_rows_later_than_training_are_counted(tmp_path, monkeypatch, capsys):
     for command in ("predict", "evaluate"):
         _, err = run(capsys, command, "model.labelkin", "new.csv")
         assert "40 of 45 rows have created later than any in training" in err
+
+
+def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    no_header(tmp_path / "plain.csv")
+    words = ["evaluate", "plain.csv", "--labels=-3", "--no-header", "-m", "mlknn", "--folds=2"]
+    out, _ = run(capsys, *words, "--json")
+    run(capsys, *json.loads(out)["next"].split()[1:])
+
+
+def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    days = [f"{1 + i % 5:02}/{1 + i % 4:02}/2024" for i in range(N)]
+    frame = pd.DataFrame({"text": TEXTS, "day": days, "tags": joined(";")})
+    frame.to_csv("old.csv", index=False)
+    frame.assign(day="13/02/2024").to_csv("new.csv", index=False)
+    fit = ["fit", "old.csv", "--labels", "tags", "-m", "mlknn", "--overwrite"]
+    _, err = run(capsys, *fit)
+    assert "day: dates, month first (--day-first-date or" in err
+    assert main(["predict", "model.labelkin", "new.csv"]) == 2
+    assert "fit the model with --day-first-date day" in capsys.readouterr().err
+    run(capsys, *fit, "--day-first-date", "day")
+    run(capsys, "predict", "model.labelkin", "new.csv")
+
+
+def test_a_dozen_short_texts_are_no_categories(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = [f"{word} case {i}" for i, word in enumerate(["phone", "violin"] * 6)]
+    frame = pd.DataFrame({"product": texts, "tags": ["phone", "music"] * 6})
+    frame.to_csv("dozen.csv", index=False)
+    _, err = run(capsys, "fit", "dozen.csv", "--labels", "tags", "-m", "mlknn")
+    assert "product: text (--category or --ignore)" in err
+
+
+def test_new_images_alone_need_no_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    images(tmp_path / "images.npz")
+    run(capsys, "fit", "images.npz", "-m", "mlknn")
+    np.savez("new.npz", pixels=np.load("images.npz")["X"][:5])
+    out, _ = run(capsys, "predict", "model.labelkin", "new.npz")
+    assert len(out.splitlines()) == 6

@@ -53,3 +53,18 @@ def test_given_files_and_separators(tags, capsys, tmp_path):
         code, _, err = run(capsys, *words, value)
         assert code == 2
         assert message in err
+
+
+def test_parents_that_no_row_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tags = ["art/film", "art/music", "art/film;sport", "art/music;sport"] * 10
+    lines = [f"{i % 7},{row}\n" for i, row in enumerate(tags)]
+    (tmp_path / "t.csv").write_text("x,tags\n" + "".join(lines))
+    words = ["fit", "t.csv", "--labels", "tags", "-m", "mlknn", "--overwrite"]
+    assert main(words) == 0
+    note = "2 labels not split at '/', such as 'art/film' (--separator or --hierarchy decides)"
+    assert note in capsys.readouterr().err
+    assert main([*words, "--hierarchy", "/"]) == 0
+    err = capsys.readouterr().err
+    assert "2 below art (not predicted: no row has it)" in err
+    assert "not split" not in err

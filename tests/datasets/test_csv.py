@@ -183,3 +183,24 @@ def test_names_that_columns_share(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
     assert RawTable.of(frame).names == ["a", "a_2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,topics,\n,x,y\n1,0,1\n2,1,0\n3,0,0\n", ["a", "x", "y"]),
+        ("who,,topics\nname,age,x\nBo,3,no\nAl,4,no\nCy,5,yes\n", ["name", "age", "x"]),
+        # Rows of data below a header that lacks a name:
+        ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", ""]),
+        (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["", "b", "c"]),
+        ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", ""]),
+    ],
+)
+def test_names_in_two_rows(tmp_path, text, names):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    found = read_table(path)
+    assert found.names == names
+    n_headers = 1 + any("two rows of names" in guess.text for guess in found.guesses)
+    assert n_headers == 1 + ("x" in names)
+    assert found.n_rows == len(text.splitlines()) - n_headers

@@ -148,6 +148,7 @@ DIAGONAL = "".join(
     "<v>1</v></c></row>"
     for i in range(1, 9000)
 )
+NAMES = "".join(f"<c{i}/>" for i in range(1000))  # each would be as long as its namespace
 BOMBS = {
     "long.xlsx": xlsx(**{"xl/sharedStrings.xml": LONG, "xl/worksheets/sheet1.xml": MANY}),
     "diagonal.xlsx": xlsx(
@@ -155,6 +156,10 @@ BOMBS = {
     ),
     "zip.xlsx": xlsx(**{"xl/worksheets/sheet1.xml": " " * 300_000_000}),
     "entity.xlsx": xlsx(**{"xl/worksheets/sheet1.xml": "<!DOCTYPE l [<!ENTITY e 'e'>]><l>&e;</l>"}),
+    "namespace.xlsx": xlsx(
+        **{"xl/worksheets/sheet1.xml": f"<l xmlns='{'u' * 10**6}'><row>{NAMES}</row></l>"}
+    ),
+    "deep.ods": ods("<a>" * 10**6 + "</a>" * 10**6),
     "rows.ods": ods(row(cell("a" * 1000), repeated=1_000_000)),
     "columns.ods": ods(row(cell("a", table__number_columns_repeated="900000000"))),
     "old.xlsx": bytes.fromhex("D0CF11E0A1B11AE1") + b"x" * 100,
@@ -168,6 +173,18 @@ def test_hostile_spreadsheets(name, tmp_path):
     with cpu_limit(20), pytest.raises(FormatError) as caught:
         read_table(path)
     assert len(str(caught.value).replace(str(path), "")) < 300
+
+
+def test_many_sheets_of_one_part(tmp_path, monkeypatch):
+    """Each is read in search of a column: 60 kB took hours."""
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "1000000")
+    sheets = "".join(f'<sheet name="s{i}" r:id="a"/>' for i in range(500))
+    book = f'<workbook xmlns:r="r"><sheets>{sheets}</sheets></workbook>'
+    rows = f"<worksheet>{'<row/>' * 1000}</worksheet>"
+    raw = xlsx(**{"xl/workbook.xml": book, "xl/worksheets/sheet1.xml": rows})
+    path = write_bytes(tmp_path / "t.xlsx", raw)
+    with pytest.raises(FormatError, match="unpacks to more than"):
+        read_table(path, labels="y")
 
 
 def test_mutated_spreadsheets(tmp_path):

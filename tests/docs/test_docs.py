@@ -1,6 +1,8 @@
 """The documentation is true: its snippets run, its figures exist, its versions agree."""
 
 import ast
+import importlib.util
+import pkgutil
 import re
 import sys
 import tomllib
@@ -147,3 +149,25 @@ def test_one_version():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.search(r"^version: (\S+)$", citation, re.MULTILINE)[1] == labelkin.__version__
     assert "release = labelkin.__version__" in (DOCS / "conf.py").read_text(encoding="utf-8")
+
+
+def test_examples_and_benchmarks_import_what_exists():
+    """They are not run by the tests, so that a removed name would be found by users only."""
+    missing = []
+    for folder in ("examples", "benchmarks", "docs", "tools"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("labelkin"):
+                    names = [f"{node.module}:{alias.name}" for alias in node.names]
+                    missing += [f"{path.name}: {name}" for name in names if not _exists(name)]
+    assert not missing
+
+
+def _exists(name):
+    try:
+        pkgutil.resolve_name(name)
+    except AttributeError:  # or a module of the package
+        return importlib.util.find_spec(name.replace(":", ".")) is not None
+    except ModuleNotFoundError as error:
+        return not error.name.startswith("labelkin")  # an extra that is not installed
+    return True

@@ -1,7 +1,6 @@
 """Out-of-bag predictions: out-of-sample, and what the weights follow."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +12,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.calibration._curves import SlopeCalibration
-from labelkin.constraints import BagSampler, draw_bag, label_similarity
-from labelkin.ensemble._base import precision_weights
+from labelkin.constraints import ConstraintSampler, draw_bag, label_similarity
 from labelkin.ensemble._vpcme import MOST_WEIGHT, bound_weights, reweight
 from labelkin.metrics import METRICS, average_precision, hamming_loss
 from support.data import make_data
@@ -60,7 +58,7 @@ def test_pairs_stay_in_the_bag_and_follow_the_weights():
     weights = np.ones(100)
     weights[bag[:5]] = 50
     weights[outside_of(100, 0.5, 0)] = 1e6
-    pairs = BagSampler(Y, bag).draw(0.6, 400, 400, weights, 0)
+    pairs = ConstraintSampler(Y, bag=bag).draw(0.6, 400, 400, weights, 0)
     for kind in pairs:
         assert np.isin(kind, bag).all()
         assert np.isin(kind, bag[:5]).mean() > 0.6
@@ -139,19 +137,6 @@ def test_a_base_that_cannot_leave_out_learns_from_the_bag_only():
         warnings.simplefilter("ignore")
         BaggingVPCPClassifier(Spy(), n_estimators=2, bag=0.6, n_jobs=1, random_state=0).fit(X, Y)
     assert seen == [30, 20, 30, 20]
-
-
-@pytest.mark.parametrize("metric", ["average_precision", "hamming_loss", "coverage", "macro_f1"])
-@pytest.mark.parametrize("voting", ["hard", "soft"])
-def test_the_score_is_of_the_chosen_metric(metric, voting):
-    X, Y = make_data(90)
-    model = BaggingVPCPClassifier(
-        n_estimators=15, bag=0.5, oob_metric=metric, voting=voting, random_state=0
-    ).fit(X, Y)
-    chosen = METRICS[metric]
-    given = model.oob_proba_ > 0.5 if chosen.needs == "label" else model.oob_proba_
-    exact = voting == "soft" or chosen.needs == "score"
-    assert model.oob_score_ == pytest.approx(chosen(Y, given), abs=1e-12 if exact else 0.05)
 
 
 def random_labels(k):
@@ -304,12 +289,6 @@ def test_bad_bags(Ensemble, bag):
 
 
 @BOTH
-def test_bad_metrics(Ensemble):
-    with pytest.raises(ValueError, match="'oob_metric' parameter"):
-        Ensemble(bag=0.6, oob_metric="accuracy").fit(*make_data())
-
-
-@BOTH
 def test_without_a_bag_there_is_no_score(Ensemble):
     model = Ensemble(n_estimators=2, random_state=0).fit(*make_data())
     assert not hasattr(model, "oob_score_")
@@ -395,71 +374,21 @@ def test_weights_cannot_run_away(monkeypatch):
     assert heaviest() > 3 * MOST_WEIGHT
 
 
-def test_hamming_out_of_bag_on_yeast(paper_data):
-    """One fold: out-of-bag scores predict those of the test rows."""
+def test_out_of_bag_on_yeast(paper_data):
+    """One fold: out-of-bag probabilities predict the Hamming loss of the test rows."""
     X, Y, folds = paper_data("yeast")
     train = np.setdiff1d(np.arange(len(Y)), folds[0])
-    model = VPCMEClassifier(
-        n_estimators=12, bag=0.6, voting="soft", oob_metric="hamming_loss", random_state=0
-    )
+    model = VPCMEClassifier(n_estimators=12, bag=0.6, voting="soft", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X[train], Y[train])
     fresh = hamming_loss(Y[folds[0]], model.predict(X[folds[0]]))
-    assert model.oob_score_ == pytest.approx(fresh, abs=0.01)
+    seen = ~np.isnan(model.oob_proba_[:, 0])
+    out_of_bag = hamming_loss(Y[train][seen], model.oob_proba_[seen] > 0.5)
+    assert out_of_bag == pytest.approx(fresh, abs=0.01)
 
 
 # -------------------------------------------------------------- what is learned out of bag
-
-
-def test_precision_weights_by_hand():
-    Y = np.array([[1, 0], [0, 1], [1, 1]])
-    good, poor = SimpleNamespace(), SimpleNamespace()
-    good.outside, good.proba = [0, 1], np.array([[1.0, 0.0], [0.0, 0.5]])  # squares: 0.25
-    poor.outside, poor.proba = [1, 2], np.array([[1.0, 1.0], [0.5, 0.5]])  # squares: 1.5
-    weights = precision_weights([good, poor], Y)
-    assert weights.mean() == pytest.approx(1)
-    assert weights[0] / weights[1] == pytest.approx((1.5 + 0.5) / (0.25 + 0.5))
-
-
-class Doubtful(MLkNNClassifier):
-    """A base of which every other member says one half to everything."""
-
-    made: list = []
-
-    def fit_loo_proba(self, X, Y, strict=False):
-        proba = super().fit_loo_proba(X, Y, strict)
-        self.made.append(self)
-        self.doubts = len(self.made) % 2 == 0
-        return proba * 0 + 0.5 if self.doubts else proba
-
-    def _proba(self, X):
-        proba = super()._proba(X)
-        return proba * 0 + 0.5 if self.doubts else proba
-
-
-def test_members_vote_by_their_weights():
-    X, Y = make_data(80)
-    Doubtful.made = []
-    settings = {"n_estimators": 16, "bag": 0.5, "voting": "soft", "random_state": 0}
-    model = VPCMEClassifier(Doubtful(), vote_weights="oob", **settings).fit(X, Y)
-    w = model.vote_weights_
-    assert w.mean() == pytest.approx(1)
-    assert w[::2].min() > 1.1 * w[1::2].max()
-    members = [
-        estimator.predict_proba(projection.transform(X))
-        for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
-    ]
-    np.testing.assert_allclose(model.predict_proba(X), np.average(members, axis=0, weights=w))
-    total, weight = np.zeros(Y.shape), np.zeros((80, 1))
-    for m, seed in enumerate(member_seeds(16)):
-        rows = outside_of(80, 0.5, seed)
-        Z = model.projections_[m].transform(X)
-        proba = MLkNNClassifier().fit_loo_proba(Z, Y, strict=True) if m % 2 == 0 else 0.5 + 0 * Y
-        total[rows] += w[m] * proba[rows]
-        weight[rows] += w[m]
-    np.testing.assert_allclose(model.oob_proba_, total / weight)
-    assert (VPCMEClassifier(**settings).fit(X, Y).vote_weights_ == 1).all()
 
 
 @BOTH
@@ -484,16 +413,15 @@ def test_calibration_is_learned_out_of_bag_and_applied_to_new_samples(Ensemble):
 
 
 @BOTH
-@pytest.mark.parametrize("setting", [{"calibrate": True}, {"vote_weights": "oob"}])
-def test_what_is_learned_out_of_bag_needs_a_bag(Ensemble, setting):
+def test_what_is_learned_out_of_bag_needs_a_bag(Ensemble):
     with pytest.raises(ValueError, match=r"learns from out-of-bag predictions: set bag too"):
-        Ensemble(**setting).fit(*make_data())
+        Ensemble(calibrate=True).fit(*make_data())
 
 
 @NEVER_OUT
 @pytest.mark.filterwarnings("ignore:No two samples:UserWarning")
 def test_nothing_to_calibrate_by():
-    settings = {"n_estimators": 2, "bag": 0.6, "calibrate": True, "vote_weights": "oob"}
+    settings = {"n_estimators": 2, "bag": 0.6, "calibrate": True}
     model = VPCMEClassifier(**settings, random_state=0).fit(np.eye(2), np.eye(2, dtype=int))
     assert model.calibration_ is None
     assert model.predict(np.eye(2)).shape == (2, 2)

@@ -62,8 +62,7 @@ def test_misclassified_samples_gain_weight(data):
 @BOTH
 def test_out_of_bag(Ensemble, data):
     X, y, _ = data
-    options = {"bag": 0.6, "vote_weights": "oob", "calibrate": True, "threshold": "auto"}
-    model = Ensemble(n_estimators=15, random_state=0, **options).fit(X, y)
+    model = Ensemble(n_estimators=15, bag=0.6, calibrate=True, random_state=0).fit(X, y)
     assert model.oob_score_ == average_precision(y, model.oob_proba_)
     assert model.oob_score_ > 0.8
     assert np.isfinite(model.predict_proba(X)).all()

@@ -1,4 +1,3 @@
-import pickle
 import warnings
 
 import numpy as np
@@ -21,7 +20,6 @@ from labelkin import (
 )
 from labelkin.constraints import ConstraintSampler, draw_constraints
 from labelkin.datasets import load_digit_scenes
-from labelkin.ensemble._member import train_member
 from labelkin.ensemble._vpcme import reweight
 from labelkin.metrics import average_precision
 from labelkin.projection import feature_importances
@@ -104,7 +102,7 @@ def test_boosting_begins_with_the_weights_given(data):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"bag": 0.5}, {"threshold": "auto"}, {"max_features": 0.5, "feature_draw": "importance"}],
+    [{}, {"bag": 0.5}, {"max_features": 0.5}],
     ids=repr,
 )
 @BOTH
@@ -188,15 +186,12 @@ def test_all_features_draw_nothing_extra(Ensemble, data):
 
 @BOTH
 @pytest.mark.filterwarnings("ignore:.* in the bag of every member:UserWarning")
-@pytest.mark.parametrize("how", ["uniform", "importance"])
 @pytest.mark.parametrize("bag", [None, 0.6])
 @pytest.mark.parametrize("shape", [(90, 8), (20, 45)], ids=str)
-def test_members_on_feature_subsets(Ensemble, how, bag, shape):
+def test_members_on_feature_subsets(Ensemble, bag, shape):
     X, Y = make_data(*shape)
     k = shape[1]
-    model = Ensemble(
-        n_estimators=8, max_features=0.5, feature_draw=how, bag=bag, random_state=0
-    ).fit(X, Y)
+    model = Ensemble(n_estimators=8, max_features=0.5, bag=bag, random_state=0).fit(X, Y)
     seen = np.array([(p.components_ != 0).any(axis=0) for p in model.projections_])
     assert seen.shape == (8, k)
     np.testing.assert_array_equal(seen.sum(axis=1), round(k / 2))
@@ -225,8 +220,6 @@ def test_sizes_of_feature_subsets(Ensemble, data):
     for bad in (0, 0.0, 1.5, "half"):
         with pytest.raises(ValueError, match="max_features"):
             Ensemble(max_features=bad).fit(X, Y)
-    with pytest.raises(ValueError, match="feature_draw"):
-        Ensemble(feature_draw="best").fit(X, Y)
 
 
 def test_feature_subsets_of_sparse_rows():
@@ -237,20 +230,6 @@ def test_feature_subsets_of_sparse_rows():
         for form in (np.asarray, sparse.csr_matrix)
     ]
     np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(X), atol=1e-10)
-
-
-def test_important_features_are_drawn_more_often():
-    rng = np.random.RandomState(0)
-    X = rng.standard_normal((200, 10))
-    Y = np.column_stack([X[:, 0] > 0, X[:, 0] < 0]).astype(int)
-    shares = []
-    for how in ("uniform", "importance"):
-        model = VPCMEClassifier(
-            n_estimators=20, max_features=2, feature_draw=how, random_state=0
-        ).fit(X, Y)
-        shares.append(np.mean([(p.components_[:, 0] != 0).any() for p in model.projections_]))
-    assert shares[0] < 0.5
-    assert shares[1] > 0.8
 
 
 @BOTH
@@ -455,14 +434,3 @@ def test_accuracy_on_yeast(paper_data):
     )
     assert ours > 0.74
     assert ours > base - 0.005
-
-
-@BOTH
-def test_a_trained_member_does_not_hold_the_training_data(Ensemble, data):
-    """Members are sent between processes, and all are held until the fit ends."""
-    X, Y = data
-    model = Ensemble(n_estimators=1, random_state=0)
-    training, seeds, _ = model._prepare(*model._validate_known(X, Y), None)
-    member = train_member(training, seeds[0])
-    held = pickle.dumps((member.estimator, member.projection))
-    assert len(pickle.dumps(member)) < len(held) + 500

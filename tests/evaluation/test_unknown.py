@@ -40,6 +40,9 @@ def test_figures_are_those_of_known_labels(data, found):
             y[test], result.scores[fold], result.labels[fold], metrics=found.metrics
         )
         assert {key: result.figures[key][fold] for key in found.metrics} == pytest.approx(expected)
+    n_without = int((np.isfinite(y).any(axis=1) & ~(y == 1).any(axis=1)).sum())
+    remark = f"{n_without} of {np.isfinite(y).any(axis=1).sum()} rows have no label among the known"
+    assert any(one.startswith(remark) for one in found.remarks)
     assert found.to_dict()["known_cells"] == np.count_nonzero(~np.isnan(y))
     json.dumps(found.to_dict())
 

@@ -18,8 +18,8 @@ MODELS = [
     VPCMEClassifier(n_estimators=4, voting="soft", random_state=0),
     VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, random_state=0),
     BaggingVPCPClassifier(MLkNNClassifier(4), n_estimators=5, random_state=0),
-    VPCMEClassifier(n_estimators=14, bag=0.5, vote_weights="oob", random_state=0),
-    VPCMEClassifier(n_estimators=20, bag=0.6, vote_weights="oob", calibrate=True, random_state=0),
+    VPCMEClassifier(n_estimators=14, bag=0.5, random_state=0),
+    VPCMEClassifier(n_estimators=20, bag=0.6, calibrate=True, random_state=0),
     BaggingVPCPClassifier(n_estimators=14, bag=0.5, calibrate=True, random_state=0),
 ]
 
@@ -47,8 +47,6 @@ def test_agrees_with_the_predictions(model, scenes):
         np.testing.assert_array_equal(found.probability, model.predict_proba(x[None])[0])
         np.testing.assert_array_equal(found.predicted, model.predict(x[None])[0])
         np.testing.assert_array_equal(found.votes, (found.member_probability > 0.5).sum(axis=0))
-        weights = getattr(model, "vote_weights_", np.ones(1))
-        np.testing.assert_array_equal(found.member_weights, weights)
         assert found.n_members == len(found.counts) == getattr(model, "n_estimators", 1)
 
 

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.neighbors import IBLRClassifier
 from labelkin.neighbors._counts import label_histogram, likely_labels, look_up
+from labelkin.rows import Labels
 from support.resources import peak_memory
 
 FORMS = [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix]
@@ -98,7 +99,7 @@ def test_a_label_likely_without_any_neighbour_that_has_it():
         of_sparse = MLkNNClassifier(n_neighbors=1, smoothing=smoothing).fit(X, sparse.csr_array(Y))
         np.testing.assert_array_equal(of_sparse.predict(X + 0.3).toarray(), dense)
         labels = sparse.csr_array(Y.astype(np.uint8))
-        np.testing.assert_array_equal(of_sparse._fit_loo_wrong(X, labels, None), wrong)
+        np.testing.assert_array_equal(of_sparse._fit_loo_wrong(X, Labels(labels)), wrong)
 
 
 def test_left_out_probabilities_of_sparse_labels():

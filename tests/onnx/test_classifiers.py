@@ -86,8 +86,8 @@ MODELS = [
         random_state=0,
     ),
     BaggingVPCPClassifier(n_estimators=4, max_features=0.5, random_state=0),
-    VPCMEClassifier(n_estimators=12, bag=0.5, vote_weights="oob", random_state=0),
-    VPCMEClassifier(n_estimators=20, bag=0.6, vote_weights="oob", calibrate=True, random_state=0),
+    VPCMEClassifier(n_estimators=12, bag=0.5, random_state=0),
+    VPCMEClassifier(n_estimators=20, bag=0.6, calibrate=True, random_state=0),
 ]
 
 
@@ -103,11 +103,10 @@ def test_float32(model, scenes):
     assert_same(model.fit(X.astype(np.float32), Y), test, np.float32)
 
 
-def test_weights_and_calibration_matter(scenes):
-    """An export without them would be noticed."""
+def test_calibration_matters(scenes):
+    """An export without it would be noticed."""
     X, Y, test = scenes
     model = MODELS[-1].fit(X, Y)
-    assert np.ptp(model.vote_weights_) > 0.1
     assert (
         np.abs(model._mean(model._member_outputs(test))[0] - model.predict_proba(test)).max() > 0.01
     )

@@ -54,7 +54,7 @@ def test_same_as_python(data, effort):
     train, test = X[:-40], X[-40:]
     model = KinEnsembleClassifier(**SMALL, effort=effort).fit(train, Y[:-40])
     found, labels = run(to_onnx(model), test)
-    np.testing.assert_allclose(found, model.predict_proba(test), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found, model.predict_proba(test), rtol=0, atol=1e-6)
     np.testing.assert_array_equal(labels, model.predict(test))
     single = test.astype(np.float32)
     found, _ = run(to_onnx(model, dtype=np.float32), single)

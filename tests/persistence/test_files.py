@@ -43,6 +43,8 @@ def test_label_names_and_details(tmp_path):
     search = GridSearchCV(MLkNNClassifier(), {"n_neighbors": [3]}, cv=2)
     assert label_names_of(search.fit(X, pd.DataFrame(Y, columns=names))) == names
     assert label_names_of(MLkNNClassifier()) is None
+    with pytest.raises(ValueError, match="a GridSearchCV is not saved; save its best_estimator_"):
+        save_model(search, path)
 
 
 def test_files_are_compressed(tmp_path):

@@ -17,21 +17,24 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from labelkin import (
     BinaryRelevanceClassifier,
     C45TreeClassifier,
+    ChainClassifier,
+    KinEnsembleClassifier,
     MLkNNClassifier,
     TableClassifier,
     VPCMEClassifier,
 )
+from labelkin.kin._views import Ranks
 from labelkin.neighbors._counts import sum_labels
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
-from support.model_files import find, refused, rewritten, save_unchecked
+from support.model_files import find, read_model, refused, rewritten, save_unchecked
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +174,36 @@ def test_states_of_trees(place, value, data, tmp_path):
     refused(rewritten(path, change), "damaged or tampered with")
 
 
+def test_fields_of_nodes_in_another_order(data, tmp_path):
+    """NumPy casts records by position: the children checked were not those that were followed."""
+    path = tmp_path / "model.labelkin"
+    save_model(DecisionTreeClassifier(random_state=0).fit(data[0], data[1][:, 0]), path)
+
+    def change(model):
+        fields = find(model, "tree")[0][2]["array"][0]
+        names = [name for name, _ in fields]
+        for field, name in zip(fields, [*names[3:6], *names[:3], *names[6:]], strict=True):
+            field[0], field[1] = name, "|u1" if name == names[-1] else "<i8"
+
+    def alter(raw):
+        spec = find(read_model(path), "tree")[0][2]["array"]
+        dtype, n_nodes = np.dtype([*map(tuple, spec[0])]), spec[1][0]
+        leaf = np.zeros(n_nodes, dtype)
+        leaf["left_child"] = leaf["right_child"] = -1
+        leaf["left_child"][: n_nodes // 2] = 1 + 2 * np.arange(n_nodes // 2)
+        leaf["right_child"][: n_nodes // 2] = 2 + 2 * np.arange(n_nodes // 2)
+        leaf["threshold"] = leaf["impurity"] = 10**6  # at the places of the children
+        start = raw.index(box["nodes"])
+        return raw[:start] + leaf.tobytes() + raw[start + n_nodes * dtype.itemsize :]
+
+    tree = load_model(path).tree_
+    plain = [
+        (name, kind[0].str) for name, kind in tree.__getstate__()["nodes"].dtype.fields.items()
+    ]
+    box = {"nodes": tree.__getstate__()["nodes"].astype(np.dtype(plain)).tobytes()}
+    refused(rewritten(rewritten(path, change), numbers=alter), "invalid nodes")
+
+
 def test_depths_are_not_read_from_the_file(data, tmp_path):
     """decision_path reserves memory by the depth."""
     path = tmp_path / "model.labelkin"
@@ -207,6 +240,78 @@ def test_our_trees_check_the_width_of_rows(data, tmp_path):
     save_unchecked(model, path)
     with pytest.raises((ValueError, IndexError), match=r"100000000|do not fit"):
         load_model(path).predict(X)
+
+
+def test_our_trees_are_of_the_type_that_is_checked(data, tmp_path):
+    """Compiled code would follow the nodes of any object with such attributes."""
+
+    def change(model):
+        nodes = vars(model.tree_)
+        model.tree_ = Ranks(nodes["value"])
+        vars(model.tree_).update(nodes, children_left=nodes["children_left"] + 10**8)
+
+    refused_after(C45TreeClassifier().fit(data[0], data[1][:, 0]), change, tmp_path)
+
+
+def test_trees_of_kin_are_as_wide_as_its_rows(data, tmp_path):
+    X, Y = data
+    models = [
+        KinEnsembleClassifier(n_trees=10, random_state=0).fit(rows, Y)
+        for rows in (X, np.hstack([X] * 20))
+    ]
+    narrow, wide = (
+        [tree for one in dict(model.members_)["trees"].learners for tree in one.learners_]
+        for model in models
+    )
+    for learner in narrow:
+        learner.forest_ = wide[0].forest_
+    save_model(models[0], tmp_path / "m.labelkin")
+    with pytest.raises(ValueError, match="grown on rows of another width"):
+        load_model(tmp_path / "m.labelkin").predict_proba(X)
+
+
+# --------------------------------------------------------------------- memory that is not written
+
+
+@pytest.mark.parametrize("options", [{"where": np.array(False)}, {"out": np.ones(5)}])
+def test_functions_have_no_options(options, data, tmp_path):
+    """With where= NumPy returns memory as it was; with out= it writes into other parts."""
+
+    def change(model):
+        model.kw_args = options
+
+    refused_after(FunctionTransformer(np.negative).fit(data[0]), change, tmp_path, "has arguments")
+
+
+def test_entries_that_a_model_leaves_out(data, monkeypatch):
+    """They are zeros, whatever was in the memory before."""
+    X, Y = data
+    model = ChainClassifier(random_state=0).fit(X, Y)
+    model.orders_ = np.zeros_like(model.orders_)
+
+    def used_memory(shape, dtype=float, order="C"):
+        return np.full(shape, 7).astype(dtype)
+
+    monkeypatch.setattr(np, "empty", used_memory)
+    assert not model.predict_proba(X)[:, 1:].any()
+    assert not Ranks(X.T[:1])(X)[:, 1:].any()
+
+
+def test_arrays_that_two_parts_share_cannot_be_changed(data, tmp_path):
+    """Nor can a matrix, which SciPy sorts in place, change the indices of another one."""
+    model = MLkNNClassifier().fit(sparse.csr_array(np.rint(data[0])), data[1])
+    matrix = model._counts.search.X
+    model.rows_ = matrix.copy()
+    model.rows_.indices, model.rows_.indptr = matrix.indices, matrix.indptr
+    save_model(model, tmp_path / "m.labelkin")
+    back = load_model(tmp_path / "m.labelkin")
+    for one in (back.rows_, back._counts.search.X):
+        assert not one.indices.flags.writeable
+        assert not one.indptr.flags.writeable
+    np.testing.assert_array_equal(
+        back.predict_proba(sparse.csr_array(np.rint(data[0]))),
+        model.predict_proba(sparse.csr_array(np.rint(data[0]))),
+    )
 
 
 # --------------------------------------------------------------------- sparse matrices
@@ -401,6 +506,17 @@ def test_parts_that_double_at_each_level(saved):
         model["object"][1] = {"_counts": counts, "levels": levels}
 
     refused(rewritten(saved, change), "damaged or tampered with .*more than 10,000,000 parts")
+
+
+@pytest.mark.parametrize("keys", [[k * (2**61 - 1) for k in range(20)], [{"tuple": [1, 2]}]])
+@pytest.mark.parametrize("tag", ["dict", "set"])
+def test_keys_that_can_all_have_the_same_hash(keys, tag, saved):
+    """16 MB of them would take hours."""
+
+    def change(model):
+        model["object"][1]["more"] = {tag: keys if tag == "set" else [keys, keys]}
+
+    refused(rewritten(saved, change), "not a name or a number")
 
 
 def test_deep_nesting(saved):

@@ -88,9 +88,7 @@ COMPOSITIONS = {
     "range and generator": VPCMEClassifier(
         n_estimators=2, threshold=(0.2, 1), random_state=np.random.RandomState(0)
     ),
-    "bags": VPCMEClassifier(
-        n_estimators=12, bag=0.6, calibrate=True, vote_weights="oob", random_state=0
-    ),
+    "bags": VPCMEClassifier(n_estimators=12, bag=0.6, calibrate=True, random_state=0),
     "powerset": LabelPowersetClassifier(LogisticRegression()),
     "limits": KinEnsembleClassifier(0, 4, effort=Limits(seconds=1), random_state=0),
     "landmarks": KernelRidgeLOOClassifier(max_exact=20, n_landmarks=10, random_state=0),

@@ -314,4 +314,3 @@ def test_equal_samples_stay_equal_when_projected(form, k):
     np.testing.assert_allclose(Z, rows.rows @ W)
     for sample in range(20):
         assert len(np.unique(Z[again == sample], axis=0)) <= 1
-    assert TrainingRows(form(X))._first is None

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -11,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelkin import BaggingVPCPClassifier, MLkNNClassifier, PairwiseConstraintProjection
 from labelkin.projection import SelectByConstraints, feature_importances
 from labelkin.projection._pairwise import TrainingRows
-from labelkin.projection._selection import draw_features, feature_shares, subset_size
+from labelkin.projection._selection import feature_shares
 from support.data import make_data
 
 
@@ -157,39 +155,3 @@ def test_bad_input():
 
 
 # --------------------------------------------------------------------------------- subsets
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=12),
-    st.one_of(st.none(), st.integers(1, 15), st.floats(0.01, 1)),
-    st.sampled_from(["uniform", "importance"]),
-)
-def test_subsets_have_the_size_and_no_repeats(scores, size, how):
-    scores = np.array(scores)
-    chosen = draw_features(scores, size, how, np.random.RandomState(0))
-    assert len(chosen) == subset_size(size, len(scores))
-    assert (np.diff(chosen) > 0).all()
-    assert chosen.min() >= 0
-    assert chosen.max() < len(scores)
-    again = draw_features(scores, size, how, np.random.RandomState(0))
-    np.testing.assert_array_equal(chosen, again)
-
-
-def test_importance_weighs_and_uniform_does_not():
-    rng = np.random.RandomState(0)
-    scores = np.array([0.0, 0.1, 0.2, 0.7])
-    drawn = {
-        how: np.bincount(
-            np.concatenate([draw_features(scores, 1, how, rng) for _ in range(4000)]), minlength=4
-        )
-        / 4000
-        for how in ("uniform", "importance")
-    }
-    np.testing.assert_allclose(drawn["uniform"], 0.25, atol=0.03)
-    np.testing.assert_allclose(drawn["importance"], scores, atol=0.03)
-    assert (drawn["importance"] == 0).tolist() == [True, False, False, False]
-    # The second of a pair goes by what is left: P(1 and 3) of 0.1·0.7/0.9 + 0.7·0.1/0.3.
-    pairs = [tuple(draw_features(scores, 2, "importance", rng)) for _ in range(4000)]
-    assert pairs.count((1, 3)) / 4000 == pytest.approx(0.07 / 0.9 + 0.07 / 0.3, abs=0.03)
-    assert len(draw_features(scores, 4, "importance", rng)) == 4

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
@@ -123,6 +124,14 @@ def test_searches_and_scores():
     assert set(search.best_params_) == set(grid)
     frame = predict_frame(search.best_estimator_, X.head(2))
     assert frame.columns.tolist() == sorted(LABELS)
+    whole = film_frame()
+    search = GridSearchCV(small(labels=LABELS), {"estimator__n_neighbors": [1, 5]}, cv=2).fit(whole)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_
+    assert best.score(whole) == best.score(whole, whole[LABELS])
+    for method in (small().score, small().explain):
+        with pytest.raises(NotFittedError):
+            method(whole)
 
 
 def test_scikit_learns_classifiers_and_decisions():

@@ -65,7 +65,7 @@ def read_unpacked(path: str | Path) -> bytes:
                 path, f"the compressed file is damaged or cut short ({error})"
             ) from error
         except OSError as error:
-            if error.errno is not None:  # the disk's trouble, not the format's
+            if error.errno is not None:  # an error of the disk, not of the format
                 raise
             raise FormatError(path, f"not a valid {suffix} file ({error})") from error
 

@@ -151,7 +151,9 @@ def _not_binary(values: Any, wrong: Any, name: str) -> str:
         cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
         if len(words) <= 2:
             found, yes = " and ".join(words), repr(words[-1])
-            cure = f"use ({name} == {yes}).astype(int), if {yes} means that a label applies"
+            cure = (
+                f"use ({name} == {yes}).astype(int), if {yes} means that a label applies, or {cure}"
+            )
     elif np.isin(values, (-1, 0, 1)).all():
         found, cure = "-1", f"use ({name} > 0).astype(int)"
         if (values == 0).any():

@@ -51,8 +51,8 @@ def available_memory() -> int | None:
 def too_large(limit: int, what: str = "the file") -> str:
     """Return the sentence on a file that unpacks to more than the limit."""
     return (
-        f"{what} unpacks to more than {limit / 2**20:,.0f} MiB, which a small hostile file can "
-        f"do too; if you trust it, set {SIZE_VARIABLE} to a larger number of bytes"
+        f"{what} unpacks to more than {limit / 2**20:,.0f} MiB, as a small malicious file "
+        f"would; if you trust it, set {SIZE_VARIABLE} to a larger number of bytes"
     )
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-# Characters that a terminal obeys instead of showing them: control characters, line separators,
+# Characters that change a terminal instead of being shown: control characters, line separators,
 # those that change the direction of writing or have no width, halves of a pair. Not the two joiners
 # (U+200C, U+200D), which Persian, Hindi and emoji need.
 _UNPRINTABLE = re.compile(
@@ -59,5 +59,5 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     >>> join_names(["a", "b", "c"], 2)
     'a, b and 1 more'
     """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(printable, names[:most])) + more

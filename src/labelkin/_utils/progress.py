@@ -44,7 +44,7 @@ def warn_if_long(n_left: int, unit: str, seconds: float, cure: str) -> None:
 
 
 _observers: list[Callable[["FitProgress"], None]] = []
-_outermost: list["FitProgress"] = []  # that is not finished, at most one: those inside it are quiet
+_outermost: list["FitProgress"] = []  # at most one unfinished fit; fits inside it are not shown
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def observe_fits(observer: Callable[["FitProgress"], None]) -> Iterator[None]:
     It is called from any thread, for the outermost of fits inside each other.
     """
     _observers.append(observer)
-    _outermost.clear()  # of a fit that failed
+    _outermost.clear()  # it may hold a fit that failed
     try:
         yield
     finally:

@@ -290,7 +290,7 @@ def _own_slopes(
         going = ~converged
         if not going.any():
             break
-        # Copies of the remaining columns pay off where a third of them is gone.
+        # Copying the remaining columns saves time once a third of them is gone.
         if going.mean() < 2 / 3:
             S, T = S[:, going], T[:, going]
             weight = None if weight is None else weight[:, going]

@@ -3,8 +3,8 @@
 Ctrl-C and SIGTERM end a command within a second or two, wherever it computes. Python runs a
 signal's handler between two of its own instructions. An eigendecomposition of a large matrix is
 one instruction and can take minutes, so a second thread watches: if the command has not ended a
-moment after the signal, it ends the process. Files are written beside their place and renamed, and
-stores survive a kill, so nothing is left half-written.
+moment after the signal, it ends the process. Files are written under
+a temporary name and renamed, and stores survive a kill, so nothing is left half-written.
 """
 
 import os

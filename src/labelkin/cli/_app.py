@@ -36,7 +36,7 @@ from labelkin.cli import (
 )
 from labelkin.cli._output import Interrupted, escaped_output
 
-# The disk or the machine failed; any other trouble with a file is for the user to repair.
+# The disk or the machine failed; any other error of a file can be corrected by the user.
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
 # The kind of a column, an option of its own on the command line.
@@ -143,7 +143,8 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
         named = f"{error.filename}: {error.strerror}" if error.filename else text
         return _print_error(named, 1 if failed else 2)
     if isinstance(error, (ValueError, ImportError)):
-        message = _KIND.sub(r"--\2 \1", rename_arguments(error, options))
+        message = rename_arguments(error, options)
+        message = _KIND.sub(lambda found: f"--{found[2].replace('_', '-')} {found[1]}", message)
         known = {"columns", *options}
         others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
         if others:

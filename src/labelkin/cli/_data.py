@@ -26,12 +26,12 @@ def read_training_data(
     from labelkin.tabular import find_training_data
 
     columns: dict[str, str] = {}
-    for kind in ("text", "category", "number", "ignore"):
+    for kind in ("text", "category", "number", "day_first_date", "ignore"):
         for name in dict.fromkeys(getattr(options, kind) or ()):
             if name in columns:
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
-    strings = {name for name, kind in columns.items() if kind in ("text", "category")}
+    strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
         table = read_table(

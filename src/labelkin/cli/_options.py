@@ -29,8 +29,8 @@ DEFAULT = "kin"
 FASTER = "logistic"
 """The method that is recommended where that one takes long."""
 
-# What --model auto compares, in the order in which it begins: should the time run out, the
-# recommended method and a quick one have been tried.
+# What --model auto compares, in this order: if the time runs out, at least a quick method and the
+# recommended one have been tried.
 _AUTO = ("logistic", "kin", "mlknn", "krr", "vpcme")
 
 _CONSTANTS = {"true": True, "false": False, "none": None}
@@ -114,7 +114,7 @@ class TableOptions:
         bool, column_option("--ignore-case", help="Tags like Audio and audio are one label.")
     ] = False
     no_label: Annotated[
-        list[str] | None, column_option(metavar="TAG", help="A tag for rows without labels.")
+        list[str] | None, column_option(metavar="TAG", help="A tag that means no label.")
     ] = None
     hierarchy: Annotated[
         str | None,
@@ -148,6 +148,13 @@ class TableOptions:
             metavar="COLUMN",
             help="A column of numbers to keep although it looks like an identifier. May be "
             "repeated.",
+        ),
+    ] = None
+    day_first_date: Annotated[
+        list[str] | None,
+        column_option(
+            metavar="COLUMN",
+            help="A column of dates with the day before the month. May be repeated.",
         ),
     ] = None
     ignore: Annotated[

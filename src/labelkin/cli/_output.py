@@ -114,7 +114,10 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
             continue
         value = context.params[name]
         for one in value if isinstance(value, (list, tuple)) else [value]:
-            words += [parameter.opts[0], str(getattr(one, "value", one))][: 1 if one is True else 2]
+            if isinstance(one, bool):  # a flag, such as --header or --no-header
+                words += (parameter.opts if one else parameter.secondary_opts)[:1]
+            else:
+                words += [parameter.opts[0], str(getattr(one, "value", one))]
     return words
 
 

@@ -30,8 +30,8 @@ def command(
     """Add the results of other runs of reproduce to a store.
 
     Machines that share a run (labelkin reproduce --shard 2/4, or --repeats 5-9) each write a
-    store; this puts them together. From a committed results.csv it makes a store that labelkin
-    reproduce resumes. A cell that several hold is kept as the first of them has it.
+    store; merge puts them together. From a results.csv it makes a store that labelkin reproduce
+    resumes. Of a cell that is in several stores, the first result is kept.
     """
     from labelkin.experiments.run.plan import Protocol
     from labelkin.experiments.run.results import merge

@@ -149,7 +149,7 @@ def command(
         per_label = saved.labels.column is None and not top
     form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
     total = 0
-    hidden = quiet or (to_stdout and sys.stdout.isatty())  # where the rows show how far it is
+    hidden = quiet or (to_stdout and sys.stdout.isatty())  # printed rows show the progress
     with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
         writer = PredictionWriter(stream, format, formulas=formulas)
         for block in gen_batches(n, _BLOCK):

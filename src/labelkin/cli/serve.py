@@ -71,7 +71,7 @@ def command(
 ) -> None:
     """Serve a model as a web page, and to programs as JSON.
 
-    On the page, type a row or drop a CSV file to see the labels, the confidence and an explanation.
+    On the page, type a row or drop a file to see the labels, the confidence and an explanation.
     Programs send rows to POST /predict; GET /schema describes how. Nothing is stored, and nothing
     leaves the machine. Ctrl-C stops the server.
     """

@@ -1,7 +1,6 @@
 """Which pairs of samples are linked: similarity, must-link and cannot-link, the weighted draw."""
 
 from labelkin.constraints._sampler import (
-    BagSampler,
     ConstraintSampler,
     LabelSets,
     draw_bag,
@@ -10,7 +9,6 @@ from labelkin.constraints._sampler import (
 )
 
 __all__ = [
-    "BagSampler",
     "ConstraintSampler",
     "LabelSets",
     "draw_bag",

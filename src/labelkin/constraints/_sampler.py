@@ -9,7 +9,7 @@ Where labels are unknown, the similarity of two samples is that of the labels kn
 samples without such a label are of neither kind.
 """
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,17 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from labelkin._utils.labels import check_labels, split_unknown
+from labelkin._utils.labels import split_unknown
 from labelkin.base import Array, check_weight
-from labelkin.rows import DaskBlocks, is_dask, to_device_of, to_numpy
+from labelkin.rows import compute, is_dask, to_device_of, to_numpy
 
 # Up to this many distinct label sets, all their similarities are kept (72 MB).
 _TABLE_SETS = 3_000
-# Beyond, this many times twice as many pairs as needed are drawn and sorted by kind.
+# With more sets, at most this many rounds draw twice as many pairs as needed, of either kind.
 _REJECTION_ROUNDS = 8
-# A rare kind is then searched for among this many pairs at most (a few seconds), ...
+# A kind that is still too rare is searched for among at most this many pairs (a few seconds),
 _MOST_COMPARED = 2**26
-# ... all those between two lists of this many samples at a time.
+# in blocks of all pairs between two lists of this many samples.
 _BLOCK = 1_024
 
 
@@ -56,17 +56,9 @@ def label_similarity(Y_left: Any, Y_right: Any) -> Array:
         raise ValueError(
             f"Y_left and Y_right must have the same shape, got {left.shape} and {right.shape}."
         )
-    left, right = label_rows(left), label_rows(right)
     masks = [known for known in (known_left, known_right) if known is not None]
-    if masks:
-        both = np.logical_and.reduce(masks)
-        left, right = (sparse.csr_array(part.multiply(both)) for part in (left, right))
-        left.eliminate_zeros()
-        right.eliminate_zeros()
-    sizes = np.diff(left.indptr) + np.diff(right.indptr)
-    similarity = dice(shared_labels(left, right), sizes)
-    if masks:
-        similarity[~both.any(axis=1)] = np.nan
+    both = np.logical_and.reduce(masks) if masks else None
+    similarity = _similarities(sparse.csr_array(left), sparse.csr_array(right), both)
     return to_device_of(similarity, Y_left)
 
 
@@ -99,154 +91,59 @@ def draw_constraints(
 
 
 class LabelSets:
-    """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's."""
+    """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's.
 
-    table_cost = 1
-    """How much a row of the table of similarities counts."""
+    `Y` is an (n, q) matrix of 0 and 1, also on a device or on Dask. Unknown labels
+    are False in `known`, or NaN in the matrix. Sets that differ in their known labels are distinct.
+    """
 
-    def __init__(self, distinct: sparse.csr_array, set_of_sample: Array) -> None:
-        self.distinct = distinct
-        self.set_of_sample = set_of_sample
-        self.shape = len(set_of_sample), distinct.shape[1]
+    def __init__(self, Y: Any, known: Array | None = None) -> None:
+        labels, found = split_unknown(compute([Y])[0] if is_dask(Y) else to_numpy(Y), "y")
+        known = found if known is None else known
+        rows, q = sparse.csr_array(labels, dtype=np.int64), labels.shape[1]
+        if known is not None:
+            both = sparse.hstack([rows, sparse.csr_array(known != 0)])
+            rows = sparse.csr_array(both, dtype=np.int64)
+            rows.sort_indices()
+        distinct, self.set_of_sample = distinct_rows(rows)
+        self.distinct = distinct if known is None else sparse.csr_array(distinct[:, :q])
+        self.known = None if known is None else distinct[:, q:].toarray().astype(bool)
+        """Which labels of the distinct sets are known, (n_sets, q); None: all."""
+        self.shape = len(self.set_of_sample), q
         self.n_sets = distinct.shape[0]
-        self.sizes = np.diff(distinct.indptr)
+        self.sizes = np.diff(self.distinct.indptr)
         """Number of labels of each distinct set."""
-
-    @classmethod
-    def from_matrix(cls, Y: Any, known: Array | None = None) -> "LabelSets":
-        """Find the distinct rows of an (n, q) matrix of 0 and 1, of a Dask array block by block.
-
-        Which labels are known says `known`, or NaN in a matrix that is not on Dask.
-        """
-        if isinstance(Y, LabelSets):
-            return Y
-        if not is_dask(Y):
-            labels, found = split_unknown(to_numpy(Y), "y")
-            known = found if known is None else known
-            if known is not None:
-                return PartialLabelSets.from_labels(labels, known)
-            return cls(*distinct_rows(label_rows(labels)))
-        blocks = DaskBlocks(Y.rechunk({1: -1}).to_delayed().ravel()).collect(_distinct_in_block)
-        distinct, of_set = distinct_rows(sparse.vstack([sets for sets, _ in blocks], format="csr"))
-        first = np.cumsum([0] + [sets.shape[0] for sets, _ in blocks])
-        of_row = [which + start for (_, which), start in zip(blocks, first, strict=False)]
-        return cls(distinct, of_set[np.concatenate(of_row)])
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     @cached_property
     def similarity_table(self) -> Array:
         """Similarities of all pairs of distinct sets, (n_sets, n_sets)."""
-        shared = (self.distinct @ self.distinct.T).toarray()
-        return dice(shared, np.add.outer(self.sizes, self.sizes))
+        return self.table(np.arange(self.n_sets), np.arange(self.n_sets))
+
+    def table(self, left: Array, right: Array) -> Array:
+        """Return the similarities of all pairs between two lists; NaN: no label is in both."""
+        if self.known is None:
+            shared = (self.distinct[left] @ self.distinct[right].T).toarray()
+            return dice(shared, np.add.outer(self.sizes[left], self.sizes[right]))
+        # Products of these are exact, and many times faster than those of sparse matrices.
+        A, B = (self.distinct[sets].toarray().astype(np.float32) for sets in (left, right))
+        known_a, known_b = (self.known[sets].astype(np.float32) for sets in (left, right))
+        similar = dice((A @ B.T).astype(np.float64), A @ known_b.T + known_a @ B.T)
+        similar[known_a @ known_b.T == 0] = np.nan
+        return similar
 
     def similarities(self, left: Array, right: Array) -> Array:
         """Return the similarities of pairs of distinct sets."""
-        shared = shared_labels(self.distinct[left], self.distinct[right])
-        return dice(shared, self.sizes[left] + self.sizes[right])
-
-    def first(self, n_sets: int) -> "LabelSets":
-        """Return the first of the distinct sets."""
-        return LabelSets(self.distinct[:n_sets], self.set_of_sample)
-
-    def in_pairs(self, weights: Array) -> Array:
-        """Return the weights of samples, 0 where a sample can be in no pair."""
-        return weights
+        both = None if self.known is None else self.known[left] & self.known[right]
+        return _similarities(self.distinct[left], self.distinct[right], both)
 
     def matrix(self, rows: Any = slice(None)) -> Array:
         """Return the labels of some rows, or of all, as a matrix."""
         return labels_of_sets(self.set_of_sample[rows], self.distinct)
 
-    def find_pairs(
-        self, left: Array, right: Array, must_link: bool, threshold: float
-    ) -> tuple[Array, Array]:
-        """Find all pairs of one kind between two lists of distinct sets; return their positions.
-
-        Pairs of equal sets are left out. Other must-links have a common label, if Θ > 0.
-        """
-        shared = (self.distinct[left] @ self.distinct[right].T).tocoo()
-        row, column = shared.row, shared.col
-        similar = dice(shared.data, self.sizes[left[row]] + self.sizes[right[column]]) >= threshold
-        if must_link:
-            similar &= left[row] != right[column]
-            return row[similar], column[similar]
-        cannot_link = left[:, None] != right
-        cannot_link[row[similar], column[similar]] = False
-        row, column = np.nonzero(cannot_link)
-        return row, column
-
-
-class PartialLabelSets(LabelSets):
-    """Label sets that are known in part; sets with other known labels are others, too.
-
-    `known`, (n_sets, q), are the known labels of the distinct sets.
-    """
-
-    # Nearly all samples have a set of their own, so that a table saves little.
-    table_cost = 3
-
-    def __init__(self, distinct: sparse.csr_array, set_of_sample: Array, known: Array) -> None:
-        super().__init__(distinct, set_of_sample)
-        self.known = known
-        # Products of these are exact, and many times faster than those of sparse matrices.
-        self._labels = distinct.toarray().astype(np.float32)
-        self._mask = known.astype(np.float32)
-
-    @classmethod
-    def from_labels(cls, Y: Any, known: Array) -> "PartialLabelSets":
-        """Find the distinct rows of labels, which are 0 where unknown."""
-        q = known.shape[1]
-        both = sparse.hstack([label_rows(Y), sparse.csr_array(known, dtype=np.int64)], format="csr")
-        both.sort_indices()
-        rows, which = distinct_rows(sparse.csr_array(both))
-        return cls(sparse.csr_array(rows[:, :q]), which, rows[:, q:].toarray().astype(bool))
-
-    @cached_property
-    def similarity_table(self) -> Array:
-        everything = np.arange(self.n_sets)
-        return self._table(everything, everything)
-
-    def similarities(self, left: Array, right: Array) -> Array:
-        both = self.known[left] & self.known[right]
-        one, other = self._labels[left] * both, self._labels[right] * both
-        similar = dice((one * other).sum(axis=1), (one + other).sum(axis=1))
-        similar[~both.any(axis=1)] = np.nan
-        return similar
-
-    def first(self, n_sets: int) -> LabelSets:
-        part = self.distinct[:n_sets], self.set_of_sample, self.known[:n_sets]
-        return PartialLabelSets(*part)
-
-    def in_pairs(self, weights: Array) -> Array:
-        return np.where(self.known.any(axis=1)[self.set_of_sample], weights, 0.0)
-
-    def find_pairs(
-        self, left: Array, right: Array, must_link: bool, threshold: float
-    ) -> tuple[Array, Array]:
-        similar = self._table(left, right)
-        wanted = similar >= threshold if must_link else similar < threshold
-        row, column = np.nonzero(wanted & (left[:, None] != right))
-        return row, column
-
-    def _table(self, left: Array, right: Array) -> Array:
-        """Return the similarities of all pairs between two lists; NaN: no label is in both."""
-        A, B, known_a, known_b = (
-            part[sets] for part in (self._labels, self._mask) for sets in (left, right)
-        )
-        similar = dice((A @ B.T).astype(np.float64), A @ known_b.T + known_a @ B.T)
-        similar[known_a @ known_b.T == 0] = np.nan
-        return similar
-
 
 def labels_of_sets(sets: Array, distinct: sparse.csr_array) -> Array:
     """Return the (n, q) label matrix of rows from the numbers of their label sets."""
     return distinct[sets].toarray().astype(np.uint8)
-
-
-def label_rows(Y: Any) -> sparse.csr_array:
-    """Validate an (n, q) matrix of 0 and 1; return it as CSR, every stored entry 1."""
-    return sparse.csr_array(check_labels(to_numpy(Y), "y"), dtype=np.int64)
 
 
 def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
@@ -262,26 +159,30 @@ def distinct_rows(Y: sparse.csr_array) -> tuple[sparse.csr_array, Array]:
         sums = Y.astype(np.uint64) @ codes
         _, first, which = np.unique(sums, return_index=True, return_inverse=True)
         which = which.ravel()
-        if (sizes[first[which]] != sizes).any():
-            continue
-        if (Y[first[which]].indices == Y.indices).all():
+        same_sizes = (sizes[first[which]] == sizes).all()
+        if same_sizes and (Y[first[which]].indices == Y.indices).all():
             return Y[first], which
 
 
-def shared_labels(left: sparse.csr_array, right: sparse.csr_array) -> Array:
-    """Count the common labels of two lists of label sets, row by row."""
-    return np.asarray(left.multiply(right).sum(axis=1)).ravel()
+def _similarities(left: sparse.csr_array, right: sparse.csr_array, both: Array | None) -> Array:
+    """Return the similarities of two lists of label sets, row by row.
+
+    `both` marks the labels that are known in both sets; None: all.
+    """
+    if both is not None:
+        left, right = left.multiply(both), right.multiply(both)
+    shared, n_left, n_right = (
+        np.asarray(part.sum(axis=1)).ravel() for part in (left.multiply(right), left, right)
+    )
+    similar = dice(shared, n_left + n_right)
+    if both is not None:
+        similar[~both.any(axis=1)] = np.nan
+    return similar
 
 
 def dice(shared: Array, sizes: Array) -> Array:
     """Return 2 · shared / sizes, and 1 for two empty sets."""
     return np.where(sizes == 0, 1.0, 2.0 * shared / np.maximum(sizes, 1))
-
-
-def _distinct_in_block(Y: Any) -> tuple[sparse.csr_array, Array]:
-    if not Y.shape[0]:
-        return sparse.csr_array((0, Y.shape[1]), dtype=np.int64), np.empty(0, dtype=np.intp)
-    return distinct_rows(label_rows(Y))
 
 
 class WeightedGroups:
@@ -292,7 +193,7 @@ class WeightedGroups:
     """
 
     def __init__(self, weights: Array, order: Array, starts: Array) -> None:
-        self._order, self._start = order, starts
+        self.weights, self._order, self._start = weights, order, starts
         w = weights[order]
         g = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         self.mass = np.add.reduceat(w, starts[:-1])
@@ -312,19 +213,14 @@ class WeightedGroups:
         if within.any() and not self.mass_within[left[within]].all():
             return no_pairs()
         u = rng.random_sample((2, len(left)))
-        pairs = np.empty((len(left), 2), dtype=np.intp)
-        for chosen in (within, ~within):
-            if not chosen.any():
-                continue
-            (a, b), (u_first, u_second) = (left[chosen], right[chosen]), u[:, chosen]
-            if chosen is within:
-                first = self._position(self._cumulated_within, a, u_first)
-                second = self._position_without(first, a, u_second)
-            else:
-                first = self._position(self._cumulated, a, u_first)
-                second = self._position(self._cumulated, b, u_second)
-            pairs[chosen, 0], pairs[chosen, 1] = self._order[first], self._order[second]
-        return pairs
+        first, second = (
+            self._position(self._cumulated, *part) for part in ((left, u[0]), (right, u[1]))
+        )
+        if within.any():
+            groups, (u_first, u_second) = left[within], u[:, within]
+            first[within] = self._position(self._cumulated_within, groups, u_first)
+            second[within] = self._position_without(first[within], groups, u_second)
+        return np.column_stack([self._order[first], self._order[second]])
 
     def _position(self, cumulated: Array, group: Array, u: Array) -> Array:
         """Return one position of each group, drawn by the cumulated shares."""
@@ -357,13 +253,17 @@ def no_pairs() -> Array:
 
 
 class ConstraintSampler:
-    """Draws must-link and cannot-link pairs from given label sets: a matrix, or `LabelSets`.
+    """Draws must-link and cannot-link pairs of samples by their label sets.
 
-    `known` is the mask of known labels, where some are not.
+    `known` is the mask of known labels, where some are not. With a `bag`, row indices, only samples
+    in it are drawn, and labels outside it cannot change a pair.
     """
 
-    def __init__(self, Y: Any, known: Array | None = None) -> None:
-        self.label_sets = LabelSets.from_matrix(Y, known)
+    def __init__(self, Y: Any, known: Array | None = None, bag: Array | None = None) -> None:
+        if bag is not None:
+            Y, known = Y[bag], None if known is None else known[bag]
+        self._bag = bag
+        self.label_sets = LabelSets(Y, known)
         self.n_samples = self.label_sets.shape[0]
         # The samples ordered by their label sets, and where each set begins.
         of_sample = self.label_sets.set_of_sample
@@ -406,28 +306,35 @@ class ConstraintSampler:
             Row indices. A kind of which no pair exists is empty.
         """
         rng = check_random_state(random_state)
-        weights = check_weight(sample_weight, self.n_samples)
-        weights = np.ones(self.n_samples) if weights is None else weights / weights.max()
-        weights = self.label_sets.in_pairs(weights)
-        if self.n_samples < 2 or not weights.any():
+        n, sets = self.n_samples, self.label_sets
+        if self._bag is not None and sample_weight is not None:
+            # Equal weights where no sample of the bag has one.
+            sample_weight = np.asarray(sample_weight)[self._bag]
+            sample_weight = sample_weight if sample_weight.any() else None
+        weights = check_weight(sample_weight, n)
+        weights = np.ones(n) if weights is None else weights / weights.max()
+        if sets.known is not None:  # a sample without known labels is in no pair
+            weights = np.where(sets.known.any(axis=1)[sets.set_of_sample], weights, 0.0)
+        sizes = [n if size is None else size for size in (n_must_link, n_cannot_link)]
+        if n < 2 or not weights.any():
             return no_pairs(), no_pairs()
-        n_must_link = self.n_samples if n_must_link is None else n_must_link
-        n_cannot_link = self.n_samples if n_cannot_link is None else n_cannot_link
         groups = WeightedGroups(weights, self._order, self._starts)
-        if self.label_sets.n_sets * self.label_sets.table_cost <= _TABLE_SETS:
-            similar = self.label_sets.similarity_table
-            return (
-                self._draw_from_table(similar >= threshold, n_must_link, groups, rng),
-                self._draw_from_table(similar < threshold, n_cannot_link, groups, rng),
+        # With unknown labels nearly all samples have a set of their own: a table saves little.
+        if sets.n_sets * (1 if sets.known is None else 3) <= _TABLE_SETS:
+            similar = sets.similarity_table
+            must_link = self._draw_from_table(similar >= threshold, sizes[0], groups, rng)
+            cannot_link = self._draw_from_table(similar < threshold, sizes[1], groups, rng)
+        else:
+            found = self._draw_by_rejection(threshold, sizes[0], sizes[1], weights, rng)
+            must_link, cannot_link = (
+                np.concatenate(
+                    [pairs, self._draw_rare(kind, threshold, size - len(pairs), groups, rng)]
+                )
+                for kind, pairs, size in zip(("must", "cannot"), found, sizes, strict=True)
             )
-        must_link, cannot_link = self._draw_by_rejection(
-            threshold, n_must_link, n_cannot_link, weights, rng
-        )
-        rare = partial(self._draw_by_search, threshold, weights, groups, rng)
-        return (
-            np.concatenate([must_link, rare(True, n_must_link - len(must_link))]),
-            np.concatenate([cannot_link, rare(False, n_cannot_link - len(cannot_link))]),
-        )
+        if self._bag is None:
+            return must_link, cannot_link
+        return self._bag[must_link], self._bag[cannot_link]
 
     def _draw_from_table(self, linked: Array, size: int, groups: WeightedGroups, rng: Any) -> Array:
         """Draw pairs of linked label sets by their mass, then a sample of each set."""
@@ -462,16 +369,10 @@ class ConstraintSampler:
                 break
         return must_link, cannot_link
 
-    def _draw_by_search(
-        self,
-        threshold: float,
-        weights: Array,
-        groups: WeightedGroups,
-        rng: Any,
-        must_link: bool,
-        size: int,
+    def _draw_rare(
+        self, kind: str, threshold: float, size: int, groups: WeightedGroups, rng: Any
     ) -> Array:
-        """Draw pairs of a rare kind from more label sets than a table can have.
+        """Draw "must" or "cannot" links that are rare from more label sets than a table can have.
 
         All pairs between two lists of samples drawn by weight are compared at a time, until enough
         pairs of the kind are found or the limit is reached; then pairs are repeated. Samples with
@@ -480,15 +381,17 @@ class ConstraintSampler:
         if not size:
             return no_pairs()
         parts, n_compared, n_found = [no_pairs()], 0, 0
-        cumulated, set_of_sample = np.cumsum(weights), self.label_sets.set_of_sample
-        # Sets that are known in different parts can be similar as equal ones are.
-        partial = isinstance(self.label_sets, PartialLabelSets)
+        weights, set_of_sample = groups.weights, self.label_sets.set_of_sample
+        cumulated, must_link = np.cumsum(weights), kind == "must"
+        # Sets whose known labels differ can have the similarity of equal sets.
+        partial = self.label_sets.known is not None
         between_sets = threshold < 1 or partial if must_link else threshold > 0
         while between_sets and n_found < size and n_compared < _MOST_COMPARED:
             left, right = draw_by_mass(cumulated, rng.random_sample((2, _BLOCK)))
-            row, column = self.label_sets.find_pairs(
-                set_of_sample[left], set_of_sample[right], must_link, threshold
-            )
+            sets = set_of_sample[left], set_of_sample[right]
+            similar = self.label_sets.table(*sets)
+            wanted = similar >= threshold if must_link else similar < threshold
+            row, column = np.nonzero(wanted & np.not_equal.outer(*sets))
             parts.append(np.column_stack([left[row], right[column]]))
             n_found += len(row)
             n_compared += _BLOCK**2
@@ -518,29 +421,3 @@ def draw_bag(n_samples: int, share: float, seed: int) -> Array:
     """
     size = min(max(round(share * n_samples), 2), max(n_samples - 1, 2), n_samples)
     return np.sort(np.random.default_rng(seed).permutation(n_samples)[:size])
-
-
-class BagSampler(ConstraintSampler):
-    """Draws pairs inside a bag of rows, as `ConstraintSampler` does among all samples.
-
-    Labels outside the bag cannot change a pair.
-    """
-
-    def __init__(self, Y: Array, rows: Array, known: Array | None = None) -> None:
-        super().__init__(Y[rows], None if known is None else known[rows])
-        self.rows = rows
-
-    def draw(
-        self,
-        threshold: float,
-        n_must_link: int | None = None,
-        n_cannot_link: int | None = None,
-        sample_weight: ArrayLike | None = None,
-        random_state: Any = None,
-    ) -> tuple[Array, Array]:
-        """Draw pairs of the bag; weights and pairs are those of rows among all samples."""
-        weights = None if sample_weight is None else np.asarray(sample_weight)[self.rows]
-        if weights is not None and not weights.any():  # no sample of positive weight in the bag
-            weights = None
-        pairs = super().draw(threshold, n_must_link, n_cannot_link, weights, random_state)
-        return self.rows[pairs[0]], self.rows[pairs[1]]

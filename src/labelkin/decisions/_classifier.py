@@ -210,7 +210,7 @@ class DecisionClassifier(WrappingClassifier):
         known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
         self.scores_from_, scores = None, None
         if isinstance(estimator, FrozenEstimator):
-            # What it knows of its own training rows says nothing about these.
+            # Its scores of these rows are out-of-sample: it was fitted to others.
             self.scores_from_, scores = "frozen", estimator_scores(estimator, X, q)
         elif needed and hasattr(estimator, "fit_loo_proba") and params.keys() <= known.keys():
             self.scores_from_ = "fit_loo_proba"

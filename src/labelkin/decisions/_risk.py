@@ -25,7 +25,7 @@ CERTAINTY = 0.9
 """Probability over the rows at hand with which a level of precision holds."""
 
 # Tested thresholds, decreasing, as log odds. They must not depend on the labels. More of them cost
-# little, since a rejection hands its part of the error to the next.
+# little power, since a rejection passes its share of the error level on to the next.
 _GRID = np.concatenate([[20, 15, 11, 8.5, 7], np.linspace(6, -7, 66), [-9, -12]])
 
 

@@ -46,7 +46,7 @@ class WrappingClassifier(MetaClassifier):
         return target.ravel() if self._one_target or (single and target.shape[1] == 1) else target
 
     def _adopt_features(self) -> None:
-        """Take over what the fitted estimator knows of X."""
+        """Copy the number and names of features from the fitted estimator."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))

@@ -11,7 +11,7 @@ from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import with_callbacks
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import train_member
-from labelkin.rows import HOST, as_rows
+from labelkin.rows import is_device_array
 
 
 class BaggingVPCPClassifier(ConstraintEnsemble):
@@ -27,7 +27,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         ``MLkNNClassifier(n_neighbors=10)``.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float, (low, high) or "auto", default=0.6
+    threshold : float or (low, high), default=0.6
         As in `VPCMEClassifier`.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
@@ -40,13 +40,13 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: one line after each member.
-    bag, oob_metric, vote_weights, calibrate, max_features, feature_draw
+    bag, calibrate, max_features
         As in `VPCMEClassifier`; there are no sample weights to update.
 
     Attributes
     ----------
-    estimators_, projections_, thresholds_, threshold_, threshold_scores_, errors_, oob_proba_,
-    oob_score_, vote_weights_, calibration_, feature_importances_, classes_, label_names_
+    estimators_, projections_, thresholds_, errors_, oob_proba_, oob_score_, calibration_,
+    feature_importances_, classes_, label_names_
         As in `VPCMEClassifier`.
     sample_weights_ : ndarray of shape (n_samples,)
         All equal; or in proportion to the weights that ``fit`` was given.
@@ -85,11 +85,10 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
         data, seeds, report = self._prepare(X, y, known, sample_weight, at_once)
         numbers = count(1)
-        rows = as_rows(X)
         members = map_threads(
             lambda seed: train_member(data, seed),
             seeds,
-            self.n_jobs if rows.place == HOST else 1,
+            1 if is_device_array(X) else self.n_jobs,
             lambda member: report(next(numbers), member),
         )
-        return self._finish(data, members, np.full(len(rows), 1 / len(rows)))
+        return self._finish(data, members, np.full(y.shape[0], 1 / y.shape[0]))

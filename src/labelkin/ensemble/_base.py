@@ -4,7 +4,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,19 +19,16 @@ from labelkin._utils.progress import CallbackSupportMixin, FitProgress, warn_if_
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
-from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels, train_member
-from labelkin.ensemble._threshold import choose_threshold
+from labelkin.ensemble._member import Member, TrainingSet, proba_and_labels
 from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import explain_by_neighbors
-from labelkin.metrics import METRICS
+from labelkin.metrics import average_precision
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
-from labelkin.projection._pairwise import training_rows, warn_if_missing
-from labelkin.rows import Labels, is_dask, is_device_array, to_device_of, to_numpy
-
-AUTO_BAG = 0.6
-"""The bag of the trials of Θ where the ensemble itself has none."""
+from labelkin.projection._blocks import BlockRows
+from labelkin.projection._pairwise import TrainingRows, warn_if_missing
+from labelkin.rows import Labels, is_dask, is_device_array, to_device_of
 
 
 class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -43,7 +39,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     projections_: list[Any]
     estimators_: list[Any]
-    vote_weights_: Array
     calibration_: SlopeCalibration | None
     sample_weights_: Array
     _fitted_array = "sample_weights_"
@@ -51,7 +46,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "threshold": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"}), tuple, list],
+        "threshold": [Interval(Real, 0, 1, closed="both"), tuple, list],
         "n_must_link": [None, Interval(Integral, 1, None, closed="left")],
         "n_cannot_link": [None, Interval(Integral, 1, None, closed="left")],
         "voting": [StrOptions({"hard", "soft"})],
@@ -59,15 +54,12 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "bag": [None, Interval(Real, 0, 1, closed="neither")],
-        "oob_metric": [StrOptions(set(METRICS))],
-        "vote_weights": [StrOptions({"equal", "oob"})],
         "calibrate": ["boolean"],
         "max_features": [
             None,
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
-        "feature_draw": [StrOptions({"uniform", "importance"})],
     }
 
     def __init__(
@@ -75,7 +67,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         estimator: Any = None,
         n_estimators: int = 30,
         *,
-        threshold: float | tuple[float, float] | str = 0.6,
+        threshold: float | tuple[float, float] = 0.6,
         n_must_link: int | None = None,
         n_cannot_link: int | None = None,
         voting: str = "hard",
@@ -83,11 +75,8 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         random_state: Any = None,
         verbose: int = 0,
         bag: float | None = None,
-        oob_metric: str = "average_precision",
-        vote_weights: str = "equal",
         calibrate: bool = False,
         max_features: int | float | None = None,
-        feature_draw: str = "uniform",
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -99,45 +88,23 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         self.random_state = random_state
         self.verbose = verbose
         self.bag = bag
-        self.oob_metric = oob_metric
-        self.vote_weights = vote_weights
         self.calibrate = calibrate
         self.max_features = max_features
-        self.feature_draw = feature_draw
 
     def _prepare(
-        self,
-        X: Matrix,
-        y: Any,
-        known: Array | None,
-        sample_weight: ArrayLike | None,
-        at_once: int = 1,
+        self, X: Matrix, y: Matrix, known: Array | None, sample_weight: Any, at_once: int = 1
     ) -> tuple[TrainingSet, Array, Callable[[int, Member], None]]:
-        """Check the parameters, prepare the data, and choose Θ if it is "auto".
+        """Check the parameters and prepare the data.
 
         Returned are the data, the members' seeds, and a function to be called with the number of
         each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
         base = self._check_parameters(X)
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(MAX_SEED, size=self.n_estimators)
-        sampler = ConstraintSampler(y, known)
-        data = TrainingSet(
-            X=X,
-            rows=training_rows(X),
-            Y=sampler.label_sets if is_dask(X) else y,
-            known=known,
-            sampler=sampler,
-            base=base,
-            sample_weight=check_weight(sample_weight, y.shape[0]),
-            parameters=self.get_params(deep=False),
-        )
+        rows: Any = BlockRows(X) if is_dask(X) else TrainingRows(X)
+        labels = Labels(y, check_weight(sample_weight, y.shape[0]), known)
+        data = TrainingSet(self, base, rows, labels, ConstraintSampler(y, known))
+        seeds = check_random_state(self.random_state).randint(MAX_SEED, size=self.n_estimators)
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
-        if self.threshold == "auto":
-            # Drawn after the members' seeds, which are those of an ensemble with Θ given.
-            data = data.with_parameters(threshold=self._choose_threshold(data, rng))
-            n_tried = len(self.threshold_scores_["threshold"])
-            progress.print(f"threshold {self.threshold_:.3g} of {n_tried} tried")
         started = time.perf_counter()
 
         def report(number: int, member: Member) -> None:
@@ -150,72 +117,47 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
         return data, seeds, report
 
-    def _choose_threshold(self, data: TrainingSet, rng: np.random.RandomState) -> float:
-        """Choose Θ by trial members in bags."""
-        metric, bag = METRICS[self.oob_metric], AUTO_BAG if self.bag is None else self.bag
-
-        def score(trial: tuple[float, int]) -> float:
-            member = train_member(data.with_parameters(threshold=trial[0], bag=bag), trial[1])
-            predicted = member.labels if metric.needs == "label" else member.proba
-            return metric.sign * metric(data.target(member.outside), predicted)
-
-        self.threshold_, tried, scores = choose_threshold(
-            data.sampler.label_sets,
-            self.n_estimators,
-            lambda trials: map_threads(score, trials, self.n_jobs),
-            rng,
-        )
-        self.threshold_scores_ = {"threshold": tried, "score": metric.sign * scores}
-        return self.threshold_
-
     def _finish(self, data: TrainingSet, members: list[Member], weights: Array) -> Any:
         """Set the fitted attributes; the weights are those after the last member."""
-        if data.sample_weight is not None:
-            weights = data.sample_weight * weights
+        if data.labels.weight is not None:
+            weights = data.labels.weight * weights
             weights = weights / weights.sum()
         self.estimators_ = [member.estimator for member in members]
         self.projections_ = [member.projection for member in members]
         self.calibration_ = None
-        vote_weights = np.ones(len(members))
         if self.bag is not None:
-            if self.vote_weights == "oob":
-                vote_weights = precision_weights(members, data.target())
-            self._set_out_of_bag(data, members, vote_weights)
+            self._set_out_of_bag(data, members)
         thresholds = np.array([p.threshold for p in self.projections_])
         errors = np.array([member.error for member in members])
-        fitted = (weights, vote_weights, thresholds, errors)
-        self.sample_weights_, self.vote_weights_, self.thresholds_, self.errors_ = (
-            to_device_of(array, data.X) for array in fitted
+        self.sample_weights_, self.thresholds_, self.errors_ = (
+            to_device_of(array, data.rows.rows) for array in (weights, thresholds, errors)
         )
         warn_if_missing(self.projections_[0])
         return self
 
-    def _set_out_of_bag(self, data: TrainingSet, members: list[Member], weights: Array) -> None:
+    def _set_out_of_bag(self, data: TrainingSet, members: list[Member]) -> None:
         """Set the attributes that are learned from predictions outside the bags."""
-        Y, metric = data.Y, METRICS[self.oob_metric]
-        proba, votes, total = np.zeros(Y.shape), np.zeros(Y.shape), np.zeros((len(Y), 1))
-        for member, weight in zip(members, weights, strict=True):
-            proba[member.outside] += weight * member.proba
-            votes[member.outside] += weight * member.labels
-            total[member.outside] += weight
-        predicted = total[:, 0] > 0
+        labels = data.labels
+        proba, counts = np.zeros(labels.shape), np.zeros(len(labels))
+        for member in members:
+            proba[member.outside] += member.proba
+            counts[member.outside] += 1
+        predicted = counts > 0
         if not predicted.all():
             warnings.warn(
-                f"{np.count_nonzero(~predicted)} of {len(Y)} samples are in the bag of every "
+                f"{np.count_nonzero(~predicted)} of {len(labels)} samples are in the bag of every "
                 "member and have no out-of-bag prediction; more members or a smaller bag give "
                 "them one.",
                 stacklevel=3,
             )
         with np.errstate(invalid="ignore"):
-            proba, votes = proba / total, votes / total
-        scores = vote(proba, votes, self.voting) if metric.needs == "label" else proba
-        judged = predicted if data.known is None else predicted & data.known.any(axis=1)
-        target = data.target(judged)
-        self.oob_score_ = metric(target, scores[judged]) if judged.any() else np.nan
-        self.oob_proba_ = to_device_of(self._as_proba(proba), data.X)
+            proba /= counts[:, None]
+        judged = predicted if labels.known is None else predicted & labels.known.any(axis=1)
+        truth = labels.with_nan()[judged]
+        self.oob_score_ = average_precision(truth, proba[judged]) if judged.any() else np.nan
+        self.oob_proba_ = to_device_of(self._as_proba(proba), data.rows.rows)
         if self.calibrate and predicted.any():
-            labels = Labels(Y, known=data.known).take(predicted)
-            self.calibration_ = SlopeCalibration().fit(proba[predicted], labels)
+            self.calibration_ = SlopeCalibration().fit(proba[predicted], labels.take(predicted))
 
     def _member_outputs(self, X: Matrix) -> Iterator[tuple[Array, Array]]:
         """Yield (probabilities, labels) of each member in turn, on the host."""
@@ -235,13 +177,11 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     def _stages(self, outputs: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
         """Yield mean probability and share of votes with one member, with two, and so on."""
-        proba, votes, total = 0, 0, 0.0
-        for output, weight in zip(outputs, to_numpy(self.vote_weights_).tolist(), strict=True):
-            proba = proba + weight * output[0]
-            votes = votes + weight * output[1].astype(output[0].dtype)
-            total += weight
-            # The division comes last: half of any number of equal votes is exactly one half.
-            yield proba / total, votes / total
+        proba, votes = 0, 0
+        for number, output in enumerate(outputs, 1):
+            proba = proba + output[0]
+            votes = votes + output[1].astype(output[0].dtype)
+            yield proba / number, votes / number
 
     def _mean(self, outputs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
         """Return mean probability and share of votes from the outputs of all members."""
@@ -249,9 +189,11 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     def _decide(self, proba: Array, votes: Array) -> Array:
         """Return labels: by the vote, or by calibrated probabilities if there are any."""
-        if self.calibration_ is None:
-            return vote(proba, votes, self.voting)
-        return self._calibrated(proba) > 0.5
+        if self.calibration_ is not None:
+            return self._calibrated(proba) > 0.5
+        if self.voting == "soft":
+            return proba > 0.5
+        return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
 
     def _calibrated(self, proba: Array) -> Array:
         if self.calibration_ is None:
@@ -268,9 +210,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         members = getattr(self, "estimators_", [None])
         if not isinstance(getattr(members[0], "_counts", None), BlockCounts):
             return super()._predict_dask(X, method)
-        without_rows = copy(self)
-        del without_rows.estimators_, without_rows.projections_, without_rows.sample_weights_
-        return predict_blocks(without_rows, members, X, method)
+        return predict_blocks(self, members, X, method)
 
     def _combine(self, probabilities: list[Array], method: str) -> Array:
         """Turn the members' probabilities into the result of ``predict`` or ``predict_proba``."""
@@ -315,8 +255,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         if not all(hasattr(member, "_counts") for member in self.estimators_):
             return {}
         projected = [projection._project(row) for projection in self.projections_]
-        members = list(zip(self.estimators_, projected, strict=True))
-        return explain_by_neighbors(members, self.vote_weights_)
+        return explain_by_neighbors(list(zip(self.estimators_, projected, strict=True)))
 
     @property
     def feature_importances_(self) -> Array:
@@ -325,7 +264,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     def _keeps_sparse_labels(self) -> bool:
         known = self.estimator is None or type(self.estimator) is MLkNNClassifier
-        return known and self.bag is None and self.threshold != "auto"
+        return known and self.bag is None
 
     @property
     def _fits_unknown(self) -> bool:  # type: ignore[override]
@@ -333,8 +272,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     @property
     def _fits_blocks(self) -> bool:  # type: ignore[override]
-        known = self.estimator is None or type(self.estimator) is MLkNNClassifier
-        return known and self.bag is self.max_features is None and self.threshold != "auto"
+        return self._keeps_sparse_labels() and self.max_features is None
 
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""
@@ -357,10 +295,10 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
                 "threshold must be a number in [0, 1] or a pair (low, high) with "
                 f"0 <= low <= high <= 1, got {self.threshold!r}."
             )
-        if self.bag is None and (self.vote_weights == "oob" or self.calibrate):
-            setting = "vote_weights='oob'" if self.vote_weights == "oob" else "calibrate=True"
+        if self.calibrate and self.bag is None:
             raise ValueError(
-                f"{setting} learns from out-of-bag predictions: set bag too, for instance bag=0.6."
+                "calibrate=True learns from out-of-bag predictions: set bag too, for instance "
+                "bag=0.6."
             )
         return base
 
@@ -369,22 +307,3 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         base = self.estimator
         tags.array_api_support = base is None or get_tags(base).array_api_support
         return tags
-
-
-def vote(proba: Array, votes: Array, voting: str) -> Array:
-    """Return labels from mean probabilities and shares of votes; see ``voting``."""
-    if voting == "soft":
-        return proba > 0.5
-    return (votes > 0.5) | ((votes == 0.5) & (proba > 0.5))
-
-
-def precision_weights(members: list[Member], Y: Array) -> Array:
-    """Weigh each member by one over its mean squared error outside its bag; the mean is 1."""
-    errors = []
-    for member in members:
-        error = (member.proba - Y[member.outside]) ** 2
-        n_known = error.size - np.count_nonzero(np.isnan(error))
-        # Half an error more: a member without an error in few samples has a finite weight.
-        errors.append((np.nansum(error) + 0.5) / (n_known + 1))
-    weights = 1 / np.array(errors)
-    return weights / weights.mean()

@@ -35,16 +35,9 @@ class VPCMEClassifier(ConstraintEnsemble):
         by the training predictions.
     n_estimators : int, default=30
         S, the number of members.
-    threshold : float, (low, high) or "auto", default=0.6
+    threshold : float or (low, high), default=0.6
         Θ: a pair whose label sets have at least this similarity is a must-link. If a range
-        is given, each member draws its own value. "auto" chooses one of 0.2, 0.4, 0.6, 0.8 and
-        1 for all members by the out-of-bag `oob_metric` of a few trial members each, which are
-        fewer in total than `n_estimators`, so that the fit takes at most twice as long. Θ stays
-        at 0.6 unless another value is better by a paired t-test over the trial members, at the
-        level of two standard errors, so that it changes rarely. With too few members for three
-        trials of each Θ (22, or fewer where some Θ make the same pairs) it stays at 0.6. The
-        trials draw pairs inside bags, with a share of 0.6 if `bag` is None; the final ensemble is
-        the same as if the chosen Θ had been given.
+        is given, each member draws its own value.
     n_must_link, n_cannot_link : int, default=None
         Pairs drawn for a member; None: as many as there are samples.
     voting : {"hard", "soft"}, default="hard"
@@ -66,12 +59,6 @@ class VPCMEClassifier(ConstraintEnsemble):
         exceeds five times the mean, so that the weights cannot concentrate on a few samples.
         A base whose ``fit_loo_proba`` accepts ``strict=True``, as that of ML-kNN does, learns
         from all samples except the predicted one; any other base learns from the bag only.
-    oob_metric : str, default="average_precision"
-        Metric of ``oob_score_`` and of the choice of Θ, a name in
-        `labelkin.metrics.METRICS`.
-    vote_weights : {"equal", "oob"}, default="equal"
-        Weight of a member in the vote and in the mean probability. "oob" needs a bag: the
-        weight is one over the member's mean squared out-of-bag error.
     calibrate : bool, default=False
         Whether to pass the mean probabilities through one logistic curve per label, learned
         from out-of-bag probabilities; needs a bag. The curves of rare labels are shrunk towards
@@ -81,9 +68,6 @@ class VPCMEClassifier(ConstraintEnsemble):
         Number of features, or share of them, that a member uses; each member has its own.
         None, as in the paper: all features. Fewer features make members cheaper and more
         diverse.
-    feature_draw : {"uniform", "importance"}, default="uniform"
-        How the `max_features` are drawn. "importance": in proportion to their share in a
-        first projection, which uses all features, so that members do not become cheaper.
 
     Attributes
     ----------
@@ -94,11 +78,6 @@ class VPCMEClassifier(ConstraintEnsemble):
         a member does not use.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
-    threshold_ : float
-        With ``threshold="auto"``: the Θ chosen.
-    threshold_scores_ : dict of ndarray
-        With ``threshold="auto"``: the values of Θ that were tried (``"threshold"``), and the
-        mean out-of-bag score of the trial members of each (``"score"``).
     errors_ : ndarray of shape (n_estimators,)
         θ: the share of training samples each member misclassifies; with a bag, of those
         outside it.
@@ -108,10 +87,8 @@ class VPCMEClassifier(ConstraintEnsemble):
         With a bag: the mean probabilities from the members that had the sample outside their
         bag, before calibration; NaN, with a warning, for a sample that is in every bag.
     oob_score_ : float
-        With a bag: the `oob_metric` of these predictions, an estimate for new samples. (It is
+        With a bag: average precision of these predictions, an estimate for new samples. (It is
         slightly low, because fewer members vote than for a new sample.)
-    vote_weights_ : ndarray of shape (n_estimators,)
-        Weight of each member; the mean is 1.
     calibration_ : callable or None
         Turns mean probabilities into calibrated ones; None unless `calibrate`.
     feature_importances_ : ndarray of shape (n_features,)
@@ -135,12 +112,12 @@ class VPCMEClassifier(ConstraintEnsemble):
     With ML-kNN as the base, X and y can be Dask arrays whose rows are on different machines:
     the rows stay in the workers' memory, and the model is the same as for data in memory.
     Predictions for Dask arrays are lazy Dask arrays. Blocks of about ten thousand rows work
-    well. With `bag`, `max_features` or ``threshold="auto"``, and with any other base, the rows are
-    brought into memory. Pickling such a model brings its rows into memory.
+    well. With `bag` or `max_features`, and with any other base, the rows are brought into memory.
+    Pickling such a model brings its rows into memory.
 
-    With ML-kNN as the base, a fixed Θ or a range, and no bag, a sparse y stays sparse, and
-    ``predict`` gives a sparse matrix: thousands of labels of a million samples fit in memory.
-    ``predict_proba`` is dense: call it for a block of samples at a time.
+    With ML-kNN as the base and no bag, a sparse y stays sparse, and ``predict`` gives a sparse
+    matrix: thousands of labels of a million samples fit in memory. ``predict_proba`` is dense: call
+    it for a block of samples at a time.
 
     Labels may be unknown in some samples (NaN in y), with ML-kNN or another base that takes them.
     The similarity of two samples is then that of the labels known in both, and two samples without

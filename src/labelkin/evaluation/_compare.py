@@ -23,7 +23,7 @@ from labelkin.tabular._fingerprint import row_hashes
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
-# Fewer different rows than this per fold are those of a few features with few values.
+# With fewer different rows per fold than this, equal rows are not treated as copies.
 _LEAST_DIFFERENT = 10
 
 
@@ -262,7 +262,7 @@ def _make_splits(
         return list(splitter.split(y, y, groups)), remarks
     if repeats > 1:
         raise ValueError(
-            "repeats has no effect where earlier rows predict later ones, as there is one such "
+            "repeats has no effect where rows are ordered by time, as there is only one such "
             "order; leave it out."
         )
     name = str(getattr(time, "name", None) or "time")
@@ -290,9 +290,9 @@ def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.n
         )
     remarks.append(
         f"rows with the same {name} ({plural(len(sizes), 'group')} of up to "
-        f"{plural(int(sizes.max()), 'row')}) are in one fold, so these figures are for new ones; "
-        "with rows at random, others of the same group would be in training, and figures usually "
-        "better"
+        f"{plural(int(sizes.max()), 'row')}) are in one fold, so these figures are for new groups; "
+        "with rows at random, other rows of a group would be in training, and figures would "
+        "usually be better"
     )
     if any(missing):
         remarks.append(
@@ -341,8 +341,9 @@ def _past_and_future(
         splits.append((train, test))
     remarks.append(
         f"each fold is predicted from earlier rows only (by {name}), and the first "
-        f"{plural(len(splits[0][0]), 'row')} are for training only, so these figures are for the "
-        "future; with rows at random, later rows would be in training, and figures usually better"
+        f"{plural(len(splits[0][0]), 'row')} are for training only, so these figures are for "
+        "later rows; with rows at random, later rows would be in training, and figures would "
+        "usually be better"
     )
     return splits
 

@@ -118,7 +118,7 @@ class Evaluation:
         if others:
             ahead = int((metric.sign * (best - others[0]) > 0).sum())
             reason += f", then {self._ranking[1]} with {np.nanmean(others[0]):.1f}"
-            lead = ": a close call, ahead" if 3 * ahead < 2 * len(best) else "; ahead"
+            lead = ": not clearly better, ahead" if 3 * ahead < 2 * len(best) else "; ahead"
             reason += f"{lead} in {ahead} of {len(best)} folds"
         return reason
 

@@ -328,7 +328,7 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
         return [], 0
     # Probabilities that are too certain are corrected by a nondecreasing curve from them to
     # observed shares, fitted to all pairs of a row and a label: one pair hardly influences it.
-    # Both are kept away from 0 and 1 by as much as the number of pairs allows to tell.
+    # Both are clipped to [1 / (n + 2), 1 − 1 / (n + 2)], for n pairs.
     smallest = 1 / (np.count_nonzero(found.known) + 2)
     curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest, out_of_bounds="clip")
     curve.fit(found.scores[found.known], found.y[found.known].astype(float))

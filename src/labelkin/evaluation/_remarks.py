@@ -55,13 +55,14 @@ def list_remarks(found: "Evaluation") -> list[str]:
         )
     if n <= _FEW:
         remarks.append(
-            f"{plural(n, 'row')} {'is' if n == 1 else 'are'} few: a share of them, such as subset "
-            f"accuracy, has a 95 % margin of up to ±{100 * min(1, 0.98 / np.sqrt(n)):.0f} points"
+            f"with only {plural(n, 'row')}, a share such as subset accuracy has a 95 % margin of "
+            f"up to ±{100 * min(1, 0.98 / np.sqrt(n)):.0f} points"
         )
     remarks += _list_rare_labels(found)
     if n_empty := found.n_without_labels:
         share = 100 * n_empty / n_judged
         remark = f"{n_empty:,} of {n_judged:,} rows {'has' if n_empty == 1 else 'have'} no label"
+        remark += " among the known ones" if found.n_known < known.size else ""
         remarks.append(
             f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
             if "one_error" in found.metrics
@@ -104,11 +105,11 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
     sentences = {
         "{names} {occur} in the rows of one fold only: when these are tested, no training row has "
-        "the label, so its figures say nothing about it; collect more rows that have it": alone,
+        "the label, so its figures are meaningless; collect more rows that have it": alone,
         f"{{count}} {{occur}} in fewer than {FEW_ROWS} rows ({{names}}): {{its}} figures are "
         "rough": few,
-        "no row has the label {names}, so it is not judged": rows == 0,
-        "every row has the label {names}, so it is right without a model": (rows == n) & (rows > 0),
+        "no row has the label {names}, so it has no figures": rows == 0,
+        "every row has the label {names}, which needs no model": (rows == n) & (rows > 0),
     }
     remarks = []
     for text, chosen in sentences.items():

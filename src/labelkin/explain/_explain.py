@@ -20,7 +20,7 @@ from labelkin.metrics._estimators import estimator_scores, labels_and_scores
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
-_MAX_WORDS = 2_000_000  # of all rows without one part
+_MAX_WORDS = 2_000_000  # words of all rows that are predicted with one part removed
 _WORD = "\0"  # before the name of a feature: a word, which may also be the name of a column
 
 
@@ -56,7 +56,7 @@ class ExplainMixin:
         Returns
         -------
         Explanation
-            What speaks for and against each label: features, members, training samples. Print it,
+            What counts for and against each label: features, members, training samples. Print it,
             plot it, or read its arrays. `labelkin.explain.explain` explains pipelines too.
         """
         tried = 0 if self._typical is None else max_features
@@ -135,7 +135,7 @@ def explain(
     # Columns and words are removed by themselves: each may be several features.
     by_parts = bool(steps) and (is_text or hasattr(row, "iloc"))
 
-    # What the classifier knows of the row.
+    # What the classifier itself can explain.
     found: dict[str, Any] = {}
     if has_own := hasattr(classifier, "_explain_row"):
         z = row
@@ -183,8 +183,8 @@ def explain(
             found["features"] = [names[j] for j in found["features"]]
         elif not has_own:
             raise ValueError(
-                "background is needed: give some samples, such as those of training, whose "
-                "medians take the place of the values of x."
+                "background is needed: give some samples, such as training samples, whose medians "
+                "replace the values of x."
             )
     return Explanation(
         label_names=known,

@@ -1,4 +1,4 @@
-"""What speaks for and against the labels of one sample: as text, page, picture and arrays."""
+"""What counts for and against the labels of one sample: as text, page, picture and arrays."""
 
 from dataclasses import dataclass, field
 from html import escape
@@ -27,7 +27,7 @@ _HEADING = 14  # characters of a label at the head of a column
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What speaks for and against each label of one sample.
+    """What counts for and against each label of one sample.
 
     ``print`` it, display it in a notebook, ``plot`` it, or read the arrays. Every classifier
     provides what it has: fields that do not apply are empty.
@@ -275,7 +275,7 @@ class Explanation:
             lines.append(f"{mark} {name}  {p:.2f} {bar}  {self._reason(one)}".rstrip())
         lines += [f"({self.method})"] if self.method else []
         if cells := self._member_cells(found):
-            lines += ["members: weight, then probability and what it adds to the log odds:"]
+            lines += ["members: weight over all labels, then probability and added log odds:"]
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for row in cells:
                 padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))

@@ -69,7 +69,7 @@ def occlude_features(
     return {"features": features, "feature_effects": effects, "method": CHANGED}
 
 
-def explain_by_neighbors(members: list[tuple[Any, Matrix]], weights: Any) -> dict[str, Any]:
+def explain_by_neighbors(members: list[tuple[Any, Matrix]]) -> dict[str, Any]:
     """Return the neighbours that members find, each in its own space, and their votes.
 
     A member is a fitted classifier based on neighbours, with the sample in its space. Neighbours
@@ -100,7 +100,7 @@ def explain_by_neighbors(members: list[tuple[Any, Matrix]], weights: Any) -> dic
     order = np.lexsort((mean_rank, -found_by))
     return {
         "member_names": [f"member {i + 1}" for i in range(len(members))],
-        "member_weights": np.asarray(weights),
+        "member_weights": np.ones(len(members)),
         "member_probability": np.array([member._proba(z)[0] for member, z in members]),
         "counts": np.array(counts),
         "n_neighbors": nearest.shape[1],

@@ -122,15 +122,17 @@ class DirectKernelRidge(KernelRidge):
     def scores(self, rows: Any) -> Array:
         """Return scores of queries, on the host.
 
-        In double precision: coefficients of both signs cancel.
+        In double precision, since coefficients of both signs cancel; sums in single precision if
+        coefficients are in half precision, which was checked to be enough.
         """
         queries = as_rows(rows)
-        place = queries.place
-        known, coef = (place.put(array, "float64") for array in (self.rows_, self.coef_))
+        place, dtype = queries.place, "float32" if self.coef_.dtype == np.float16 else "float64"
+        known, coef = place.put(self.rows_, "float64"), place.put(self.coef_, dtype)
         parts = []
         for block in queries.batches(len(self.coef_)).blocks:
             placed = place.put(self._prepare(block, self.scale_))
-            parts.append(to_numpy(kernel_values(self.kernel, known, placed, self.width_) @ coef))
+            values = kernel_values(self.kernel, known, placed, self.width_)
+            parts.append(to_numpy(astype(values, dtype) @ coef))
         return np.concatenate(parts) + self.intercept_
 
     def _kernel_matrix(self, known: Matrix, dtype: str) -> Array:

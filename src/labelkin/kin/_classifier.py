@@ -284,14 +284,14 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
             self.n_projections,
             self.n_trees,
             effective_n_threads(self.n_jobs),
-            # Of its own: members that are left out change no other draw.
+            # A separate generator, so that members that are left out change no other draw.
             rng=np.random.RandomState(random_seed(rng)),
         )
         members, self.left_out_ = planner.plan()
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        # Each learner takes half a second in which it does little, which the plan leaves out.
+        # Half a second of overhead per learner, which the cost model of the plan leaves out.
         costs = [0.5 + m.seconds / len(m.learners) for m in members for _ in m.learners]
         rest = n_scored * labels.shape[1] * len(members) / limits.combined
         progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
@@ -300,7 +300,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         # Calibrate, weigh, calibrate
         labels, self.oob_indices_ = labels.take(scored), counted[scored]
         log_odds, n_jobs = [m.log_odds for m in members], effective_n_threads(self.n_jobs)
-        with limit_blas(1):  # of many short products, more threads would wait for each other
+        with limit_blas(1):  # products are short: more threads would wait for each other
             self.combination_, proba, member_proba = fit_combination(
                 scores, labels, fold_of[scored], log_odds, limits, n_jobs
             )
@@ -311,7 +311,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         # Decide
         again = repeat_rows(labels)
         truth = labels.with_nan()
-        once = slice(None) if parse_guarantee(self.decision) else again  # it counts observations
+        once = slice(None) if parse_guarantee(self.decision) else again  # which counts rows
         self.decision_ = LabelDecision(self.decision).fit(proba[once], truth[once])
         truth, proba = truth[again], proba[again]
         self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))

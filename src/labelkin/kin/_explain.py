@@ -15,8 +15,8 @@ from labelkin.kin._views import as_floats
 def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
     """Return what the prediction of a fitted `KinEnsembleClassifier` rests on.
 
-    A member adds its weight times its log odds; the intercept is what calibration adds. Training
-    samples are those of the kernel regression with the largest weight.
+    A member adds its weight for a label times its log odds; the intercept is what calibration adds.
+    Training samples are those of the kernel regression with the largest weight.
     """
     X = as_floats(row, model._dense)
     views = {name: view(X) for name, view in model.views_.items()}

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import counts_without_fold
-from labelkin.constraints import BagSampler
+from labelkin.constraints import ConstraintSampler
 from labelkin.kernel._regression import (
     KernelRidge,
     distances,
@@ -153,7 +153,7 @@ class ProjectionLearner:
     def fit_scores(self, rows: Rows, labels: Labels, random_state: Any, fold_of: Array) -> Array:
         """Fit, and return leave-fold-out scores of the rows outside the bag; else NaN."""
         n, rng = len(labels), np.random.RandomState(random_state)
-        sampler = BagSampler(labels.with_nan(), self.bag)
+        sampler = ConstraintSampler(labels.Y, labels.known, self.bag)
         pairs = sampler.draw(self.threshold, n, n, labels.weight, rng)
         training = TrainingRows(rows.placed().gather())
         directions = ratio_directions(training, *pairs, self.dropped)
@@ -192,7 +192,7 @@ def ratio_directions(
         root = xp.linalg.inv(xp.linalg.cholesky(within))
         ratios, directions = xp.linalg.eigh(root @ between @ root.T)
         directions = root.T @ directions
-    # Beyond the rank of the rows ratios are zero, up to rounding, and rows the same.
+    # Directions beyond the rank of the rows have ratios of zero, up to rounding, and are dropped.
     zeros = int(xp.sum(xp.astype(ratios <= 1e-10 * ratios[-1], xp.int64)))
     first = max(int(dropped * k), zeros)
     return directions[:, first:] * xp.sqrt(xp.where(ratios > 0, ratios, 0.0)[first:])
@@ -293,6 +293,8 @@ def _fit_smoother(rows: Rows, labels: Labels) -> Callable[[Array], Array]:
 
 def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:
     """Return the mean prediction of trees; a forest takes 0.1 ms per tree besides."""
+    if any(tree.tree_.n_features != rows.shape[1] for tree in trees):
+        raise ValueError("The trees were grown on rows of another width.")  # they do not check
     queries, size = rows.astype(np.float32), -(-len(trees) // effective_n_jobs(n_jobs))
     parts = [trees[i : i + size] for i in range(0, len(trees), size)]
     sums = map_threads(lambda part: sum(t.tree_.predict(queries) for t in part), parts, n_jobs)

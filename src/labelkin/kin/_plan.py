@@ -240,7 +240,7 @@ class Planner:
         n_parts = 0 if self.rows["raw"].lazy else limits.n_parts(n)
         learners, how = [self._regression(kernel)], "exactly" if n_parts else "from landmarks"
         if n_parts > 1:
-            # Rows without a fold are in the part of their number.
+            # Rows without a fold are assigned by their number.
             group = np.where(self.fold_of >= 0, self.fold_of, np.arange(n)) % n_parts
             parts = [np.flatnonzero(group == part) for part in range(n_parts)]
             learners = [PartLearner(part, self._regression(kernel, len(part))) for part in parts]

@@ -74,7 +74,7 @@ class Ranks:
 
     def __call__(self, X: Array) -> Array:
         """Return the view of rows."""
-        ranks = np.empty(X.shape)
+        ranks = np.zeros(X.shape)
         for j, known in enumerate(self.values):
             low, high = (known.searchsorted(X[:, j], side) for side in ("left", "right"))
             ranks[:, j] = (low + high) / (2 * len(known))
@@ -125,7 +125,7 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
     Embeddings of texts, the last columns, are beside the topics of words and in ``"linear"``, and
     no part of other views. Beside a table they are columns as others.
 
-    Texts, see `is_text`, have ``"raw"`` words, ``"root"``, the roots of their weights by rarity,
+    Texts, see `is_text`, have ``"raw"`` words, ``"root"``, square roots of weights times rarity,
     ``"linear"``, words weighted by their rarity unless they are weighted already, and ``"topics"``,
     which need the rows in memory. Tables have ``"raw"`` and ``"linear"``, features divided by their
     standard deviations, and ``"ranks"`` unless rows are sparse.

@@ -298,7 +298,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         def rank(block: Matrix) -> Matrix:
             found = find_candidates(block, self.sources_, self.n_candidates)
             proba = self.ranker_.proba(found).astype(np.float32)
-            # As many columns as the ranker has looked up: model files rely on it.
+            # The size of the array in which the labels were looked up: no index is out of range.
             shape = block.shape[0], len(self.ranker_.frequency_)
             return sparse.csr_array((proba, found.labels, found.indptr), shape=shape)
 

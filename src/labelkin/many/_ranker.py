@@ -2,8 +2,9 @@
 
 Candidates of a row are the labels that rank high by any source. Their features are the scores by
 all sources, on the scale of logarithms and relative to the best candidate of the row, the frequency
-of the label, and all products of two of the logarithms: the weight of one source depends on what
-the others say. One regression serves all labels, so that it is calibrated with few held-out rows.
+of the label, and all products of two of the logarithms: the weight of one source depends on the
+scores by the others. One regression serves all labels, so that it is calibrated with few held-out
+rows.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from labelkin.rows import Labels
 
 # Entries of the dense block in which the scores of candidates are looked up.
 _BLOCK_ENTRIES = 2**23
-# Logarithms are of score + this: scores near zero say no more than zero does.
+# Logarithms are of score + this: scores below this are treated like zero.
 _SMALLEST = {"tree": 1e-4, "near neighbors": 1e-3}
 _SMALLEST_OTHER = 1e-2
 
@@ -95,9 +96,9 @@ class Logistic:
 class Ranker:
     """Logistic regression of candidates, and a second one of their order.
 
-    The first regression judges each candidate by itself, and is too modest about the best one of a
-    row. The second one knows the place of a candidate in its row: it keeps the order and makes the
-    probabilities of the first, second, and third label true.
+    The first regression treats each candidate by itself, and its probability of the best one is too
+    low. The second one also has the place of a candidate in its row as a feature: it keeps
+    the order and calibrates the probabilities of the first, second, and third label.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ class Ranker:
     def fit(self, found: Candidates, relevant: Array, weight: Array | None) -> "Ranker":
         """Fit to candidates of rows that no source has seen."""
         # Larger scores, such as those of rows that sources have seen, count as the largest here:
-        # products of logarithms say nothing beyond.
+        # the regression is not fitted to products of logarithms beyond.
         self.largest_ = found.scores.max(axis=0, initial=0.0)
         features = self._features(found)
         self.by_scores_.fit(features, relevant, weight)

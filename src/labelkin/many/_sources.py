@@ -10,7 +10,8 @@ from labelkin.many._sparse import drop_small, keep_largest, presence, scale_rows
 from labelkin.many._tree import LabelTree, label_centroids
 from labelkin.rows import Labels
 
-# Words in more rows than this share say little, and take most of the time of a sparse product.
+# Words in more rows than this share carry little information, but take most of the time of a
+# sparse product.
 _FREQUENT, _ALWAYS_KEPT = 0.01, 1000
 # Smaller entries of centroids and associations are dropped: a fifth of them.
 _LEAST_CENTROID, _LEAST_ASSOCIATION = 0.02, 0.01
@@ -47,7 +48,7 @@ class Neighbors:
 
 
 class Words:
-    """What the words of a row say of each label, by itself.
+    """Scores of each label by the words of a row, one word at a time.
 
     ``centroids``: cosine of row and centroid of the label. ``associations``: each word w causes the
     label l with probability P(l | w) = n(w, l) / (n(w) + 1), on its own, so that the label is

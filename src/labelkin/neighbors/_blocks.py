@@ -30,7 +30,7 @@ class BlockCounts:
     """
 
     def __init__(self, rows: DaskRows, Y: Any, n_neighbors: int, n_jobs: int | None = None) -> None:
-        self.rows, self.labels = rows, LabelSets.from_matrix(Y)
+        self.rows, self.labels = rows, LabelSets(Y)
         self.n_neighbors, self.n_jobs = min(n_neighbors, len(rows) - 1), n_jobs
 
     def __call__(self, Q: Matrix | None = None) -> Any:
@@ -66,10 +66,13 @@ class BlockCounts:
 def predict_blocks(model: Any, members: list[Any], X: Any, method: str) -> Any:
     """Predict a Dask array by ML-kNN members fitted to projections of the same rows in blocks.
 
-    The model is sent to the workers and must not hold training rows. Its method ``_combine`` turns
-    the probabilities of the members, an (n, q) array each, into the prediction. The result is
-    lazy, in the blocks of X.
+    The model is sent to the workers, without what holds training rows. Its method ``_combine``
+    turns the probabilities of the members, an (n, q) array each, into the prediction. The result
+    is lazy, in the blocks of X.
     """
+    model = copy(model)
+    for name in ("_counts", "estimators_", "projections_", "sample_weights_"):
+        vars(model).pop(name, None)
     queries = DaskRows.of_queries(model, X)
     counts = [member._counts for member in members]
     posteriors = [member._posterior for member in members]

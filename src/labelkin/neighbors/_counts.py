@@ -211,12 +211,6 @@ def look_up(table: Array, counts: Matrix) -> Array:
         values = np.repeat(table[None, :, 0], counts.shape[0], axis=0)
         values[_row_of_entry(counts), counts.indices] = table[counts.indices, counts.data]
         return values
-    if not is_device_array(counts):
-        m, q = counts.shape
-        values, labels = np.empty((m, q), dtype=table.dtype), np.arange(q)
-        for rows in gen_batches(max(m, 1), rows_per_block(q, None, least=1, most=m + 1)):
-            values[rows] = table[labels, counts[rows]]
-        return values
     return namespace(table).take_along_axis(table.T, counts, axis=0)
 
 

@@ -135,7 +135,7 @@ class ExactSearch:
             return (Q @ self.W.T) @ self.X.T
         if sparse.issparse(self.X):
             return (Q @ self.X.T).toarray() if sparse.issparse(Q) else (self.X @ Q.T).T
-        return as_dense(Q) @ self.X.T
+        return Q @ self.X.T
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "ExactSearch":
         rows = self.rows()

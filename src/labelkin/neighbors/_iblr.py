@@ -187,7 +187,7 @@ class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
         return self._regress(self._inputs(self._counts(X), X), X.dtype)
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
-        return explain_by_neighbors([(self, row)], [1.0])
+        return explain_by_neighbors([(self, row)])
 
 
 def _beside(inputs: Matrix, more: Matrix) -> Matrix:

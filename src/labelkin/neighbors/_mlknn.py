@@ -1,6 +1,5 @@
 """ML-kNN: the posterior of each label given its count among the nearest neighbours."""
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,7 +14,7 @@ from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
-from labelkin.rows import astype, is_dask, namespace, to_numpy
+from labelkin.rows import Labels, as_dense, astype, is_dask, namespace, to_numpy
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -148,21 +147,21 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
             P(label = 1).
         """
         rows, Y, known = self._validate_known(X, y)
-        counts = self._fit_valid(rows, Y.toarray() if sparse.issparse(Y) else Y, known)
+        counts = self._fit_valid(rows, as_dense(Y), known)
         if not strict:
             return self._counts.apply(_posterior_of, counts, self._posterior)
         histogram = self._counts.histogram(counts)
         return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, rows.dtype)
 
-    def _fit_loo_wrong(self, X: Matrix, Y: Matrix, known: Array | None) -> Array:
+    def _fit_loo_wrong(self, X: Matrix, labels: Labels) -> Array:
         """Fit; return which training samples, each left out, are misclassified in a known label.
 
         An ensemble uses it in place of probabilities, which are dense: those of 5,000 samples
         and 20,000 labels take 400 MB, the whole fit with sparse labels less than 80.
         """
         self._validate_params()
-        self._set_shapes(X, Y)
-        counts = self._fit_valid(X, Y, known)
+        self._set_shapes(X, labels.Y)
+        counts = self._fit_valid(X, labels.Y, labels.known)
         return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
 
     def _fit_valid(self, X: Matrix, Y: Matrix, known: Array | None) -> Matrix:
@@ -172,39 +171,14 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         else:
             self._counts = NeighborCounts(X, Y, self.n_neighbors, self.n_jobs, known)
         counts = self._counts()
-        self._estimate(self._counts.histogram(counts), X.dtype)
+        # Training samples without and with each label, by the number of their neighbours that have
+        # it: (2, n_labels, k + 1).
+        histogram = astype(self._counts.histogram(counts), "float64")
+        totals = namespace(histogram).sum(histogram, axis=2, keepdims=True)
+        found = _bayes(histogram, totals, self.smoothing, histogram.shape[2])
+        prior, self.likelihood_, self._posterior = (astype(part, X.dtype) for part in found)
+        self.prior_ = prior[:, 0]
         return counts
-
-    def _estimate(self, histogram: Array, dtype: Any) -> None:
-        """Set priors, likelihoods and posteriors.
-
-        The histogram, (2, n_labels, k + 1), is the number of training samples without and with each
-        label, by the number of their neighbours that have it.
-        """
-        s, n_counts = self.smoothing, histogram.shape[2]
-        histogram = astype(histogram, "float64")
-        xp = namespace(histogram)
-        totals = xp.sum(histogram, axis=2)
-        n = totals[0, :] + totals[1, :]
-        with np.errstate(invalid="ignore"):
-            # Prior P(l)
-            prior = (s + totals[1, :]) / (2 * s + n)
-            # Likelihoods P(c | not l) and P(c | l)
-            likelihood = (s + histogram) / (s * n_counts + totals)[:, :, None]
-            # Posterior P(l | c), by Bayes' rule
-            present = prior[:, None] * likelihood[1, :, :]
-            absent = (1 - prior)[:, None] * likelihood[0, :, :]
-            if s == 0:
-                # 0/0: a label constant in training, or a count never seen; the prior remains. The
-                # prior of a label that is known for no sample is one half.
-                prior = xp.where(n == 0, 0.5, prior)
-                present = xp.where(xp.isnan(present), 0.0, present)
-                absent = xp.where(xp.isnan(absent), 0.0, absent)
-            posterior = present / (present + absent)
-            if s == 0:
-                posterior = xp.where(xp.isnan(posterior), prior[:, None], posterior)
-        self.prior_, self.likelihood_ = astype(prior, dtype), astype(likelihood, dtype)
-        self._posterior = astype(posterior, dtype)
 
     def _proba(self, X: Matrix) -> Array:
         return look_up(self._posterior, self._counts(X))
@@ -212,9 +186,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
     def _predict_dask(self, X: Any, method: str) -> Any:
         if not isinstance(getattr(self, "_counts", None), BlockCounts):
             return super()._predict_dask(X, method)
-        without_rows = copy(self)
-        del without_rows._counts
-        return predict_blocks(without_rows, [self], X, method)
+        return predict_blocks(self, [self], X, method)
 
     def _combine(self, probabilities: list[Array], method: str) -> Array:
         """Turn the probabilities of `predict_blocks` into the result of a method."""
@@ -228,7 +200,29 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         return likely_labels(self._posterior, counts)
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
-        return explain_by_neighbors([(self, row)], [1.0])
+        return explain_by_neighbors([(self, row)])
+
+
+def _bayes(
+    with_count: Array, totals: Array, smoothing: float, n_counts: int
+) -> tuple[Array, Array, Array]:
+    """Return P(l), P(c | not l) with P(c | l), and P(l | c), by Bayes' rule.
+
+    `totals` are the numbers of samples without and with a label, and `with_count` those of them of
+    whose neighbours c have the label. Where 0 is divided by 0, for a label constant in training or
+    a count never seen, the prior remains; that of a label known for no sample is one half.
+    """
+    s, xp = smoothing, namespace(totals)
+    n = totals[0, ...] + totals[1, ...]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        prior = (s + totals[1, ...]) / (2 * s + n)
+        likelihood = (s + with_count) / (s * n_counts + totals)
+        present, absent = prior * likelihood[1, ...], (1 - prior) * likelihood[0, ...]
+        posterior = present / (present + absent)
+    if s == 0:
+        prior = xp.where(n == 0, 0.5, prior)
+        posterior = xp.where(xp.isnan(posterior), prior, posterior)
+    return prior, likelihood, posterior
 
 
 # Functions of the counts and labels of some training samples.
@@ -256,20 +250,13 @@ def _strict_posterior(
     dtype: Any,
 ) -> Array:
     """Return the posterior of each training sample from the histogram of the others."""
-    xp, s, n_counts = namespace(histogram), smoothing, histogram.shape[2]
+    xp = namespace(histogram)
     histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-    # The labels of a sample itself, which are left out, without and with the label.
     absent = 1 - labels if known is None else astype(known, "float64") - labels
-    n_others = xp.sum(xp.sum(histogram, axis=2), axis=0)[None, :] - (absent + labels)
-    joint, totals = [], []
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for present, own in enumerate([absent, labels]):
-            table = histogram[present, :, :]
-            same_count = xp.take_along_axis(table.T, counts, axis=0) - own
-            total = xp.sum(table, axis=1)[None, :] - own
-            prior = (s + total) / (2 * s + n_others)
-            joint.append(prior * (s + same_count) / (s * n_counts + total))
-            totals.append(total)
-        posterior = joint[1] / (joint[0] + joint[1])
-    prior = (s + totals[1]) / xp.where(2 * s + n_others < 1, 1.0, 2 * s + n_others)
-    return astype(xp.where(xp.isnan(posterior), prior, posterior), dtype)
+    own = xp.stack([absent, labels])  # what the sample itself adds, and is left out
+    with_count = xp.stack(
+        [xp.take_along_axis(histogram[present, :, :].T, counts, axis=0) for present in (0, 1)]
+    )
+    totals = xp.sum(histogram, axis=2)[:, None, :]
+    n_counts = histogram.shape[2]
+    return astype(_bayes(with_count - own, totals - own, smoothing, n_counts)[2], dtype)

@@ -113,22 +113,19 @@ def _vpcme(model: Any, rows: Tensor) -> Prediction:
         convert(estimator, convert(projection, rows))
         for estimator, projection in zip(model.estimators_, model.projections_, strict=True)
     ]
-    prediction = _at_half(_mean([member.probabilities for member in members], model.vote_weights_))
+    prediction = _at_half(_mean([member.probabilities for member in members]))
     if (curves := model.calibration_) is not None:
         odds = _log_odds(prediction.probabilities, curves.slope_, curves.intercept_)
         return _at_half(odds.op("Sigmoid"))
     if model.voting == "soft":
         return prediction
-    ballots = [member.labels.astype(np.float64) for member in members]
-    share = _mean(ballots, model.vote_weights_)
+    share = _mean([member.labels.astype(np.float64) for member in members])
     tied = share.equals(0.5) & prediction.labels
     return prediction._replace(labels=(share > 0.5) | tied)
 
 
-def _mean(parts: list[Tensor], weights: Array) -> Tensor:
-    """Add the mean of the members' results by their weights."""
-    weighted = [part * weight for part, weight in zip(parts, weights, strict=True)]
-    return total(weighted) / sum(weights.tolist())
+def _mean(parts: list[Tensor]) -> Tensor:
+    return total(parts) / len(parts)
 
 
 @convert.register
@@ -165,8 +162,7 @@ def _kin(model: KinEnsembleClassifier, rows: Tensor) -> Prediction:
     views = {name: _view_rows(view, rows) for name, view in model.views_.items()}
     members = []
     for member in model.estimators_:
-        scores = [_score(learner, views[member.view]) for learner in member.learners]
-        members.append(total(scores) / len(scores))
+        members.append(_mean([_score(learner, views[member.view]) for learner in member.learners]))
     return _decide(model.decision_, _combine(model.combination_, members))
 
 
@@ -197,7 +193,7 @@ def _ranks(view: Ranks, rows: Tensor) -> Tensor:
     """Add ranks by bisection of each feature's sorted values, all features at a time."""
     k, n = view.values.shape
     steps = 2 ** np.arange(n.bit_length())[::-1]
-    width = 2 * steps[0] - 1  # with infinite values at the end, no place is outside
+    width = 2 * steps[0] - 1  # padded with infinity, so that no index is out of range
     padding = np.array([0, 0, 0, width - n])
     known = rows.graph.matrix(view.values).op("Pad", padding, np.float64(np.inf)).reshape(-1)
     margin = rows.op("Abs") * _EQUAL

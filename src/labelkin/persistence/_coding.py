@@ -156,6 +156,8 @@ class Decoder:
         if tag == "again":
             found, size = self._shared[_index(content)]
             self._count(size)
+            if isinstance(found, np.ndarray):
+                found.flags.writeable = False  # or one part could change another after its check
             return found
         before = self._n_parts
         found = _TAGS[tag](self, content, depth + 1)
@@ -175,7 +177,7 @@ class Decoder:
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         keys, values = self._items(content, depth)
-        return dict(zip(keys, values, strict=True))
+        return dict(zip(_check_keys(keys), values, strict=True))
 
     def _slice(self, content: Any, depth: int) -> slice:
         start, stop, step = content
@@ -207,7 +209,12 @@ class Decoder:
         shape, *parts = content
         data, indices, indptr = (self.decode(part, depth) for part in parts)
         check_compressed(data, indices, indptr, shape, kind.__name__[:3])
-        return kind((data, indices, indptr), shape=tuple(shape))
+        found = kind((data, indices, indptr), shape=tuple(shape))
+        # The arrays themselves in place of SciPy's views: those that are shared become read-only.
+        for name, array in (("indices", indices), ("indptr", indptr)):
+            if getattr(found, name).dtype == array.dtype:
+                setattr(found, name, array)
+        return found
 
     def _random_state(self, content: Any, depth: int) -> np.random.RandomState:
         words, position, has_gauss, gauss = self._items(content, depth)
@@ -220,9 +227,10 @@ class Decoder:
 
     def _tree(self, content: Any, depth: int) -> Tree:
         width, n_classes, nodes, values = self._items(content, depth)
+        # NumPy casts records by position: their fields have other values before.
+        nodes = np.ascontiguousarray(nodes.astype(NODE_DTYPE))
         n_nodes, max_depth = check_nodes(nodes, n_classes, values, _index(width))
         tree = Tree(width, n_classes.astype(np.intp), len(n_classes))
-        nodes = np.ascontiguousarray(nodes.astype(NODE_DTYPE))
         values = np.ascontiguousarray(values)
         state = {"max_depth": max_depth, "node_count": n_nodes, "nodes": nodes, "values": values}
         tree.__setstate__(state)
@@ -257,6 +265,15 @@ def _index(value: Any) -> int:
     return value
 
 
+def _check_keys(keys: list[Any]) -> list[Any]:
+    """Refuse keys that can be chosen to have the same hash: n of them would take n² steps."""
+    for key in keys:
+        plain = type(key) in _PLAIN or isinstance(key, np.generic)
+        if not plain or (type(key) is int and abs(key) >= 2**63):
+            raise ValueError("a key of a dictionary is not a name or a number")
+    return keys
+
+
 def _dtype(spec: Any) -> np.dtype:
     """Return a dtype of plain values, or a record of such."""
     dtype = np.dtype(spec if isinstance(spec, str) else [(name, form) for name, form in spec])
@@ -275,7 +292,7 @@ _TAGS: dict[str, Any] = {
     "objects": Decoder._objects,
     "random_state": Decoder._random_state,
     "scalar": Decoder._scalar,
-    "set": lambda decoder, content, depth: set(decoder._items(content, depth)),
+    "set": lambda decoder, content, depth: set(_check_keys(decoder._items(content, depth))),
     "slice": Decoder._slice,
     "tree": Decoder._tree,
     "tuple": lambda decoder, content, depth: tuple(decoder._items(content, depth)),

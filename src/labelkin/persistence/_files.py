@@ -100,6 +100,8 @@ def save_model(
     >>> load_model("model.labelkin").predict([[0.2]])  # doctest: +SKIP
     array([[1, 0]])
     """
+    if hasattr(model, "best_estimator_"):
+        raise ValueError(f"a {type(model).__name__} is not saved; save its best_estimator_.")
     names = label_names_of(model) if label_names is None else [str(name) for name in label_names]
     head = {
         "format": FORMAT,

@@ -10,6 +10,8 @@ NumPy checks every index and SciPy every shape that it is given. These do not:
   `decision_path` reserves memory by the depth.
 - NumPy's `RandomState` follows its position.
 - Neighbours that are found become the indices of a sparse matrix.
+- NumPy's functions with ``where=`` leave out entries, whose memory is returned as it was.
+- Arrays that two parts share are read-only, so that neither can change the other after its check.
 
 `OBJECTS` lists each type with the check of its objects. A type whose invariants are not known here
 is not listed, and a file cannot contain it. Names in a file are stable: when a class is moved or
@@ -54,7 +56,7 @@ def _check_attribute(kind: type, name: str) -> None:
         raise ValueError(f"{kind.__name__} has a state named {name}")
     found = inspect.getattr_static(kind, name, None)
     if isinstance(found, property) and found.fset is not None:
-        return  # it keeps its value in the state, which cannot hide it
+        return  # a property with a setter takes precedence over the state
     if callable(found) or hasattr(found, "__get__"):
         raise ValueError(f"{kind.__name__} has a state that hides its {name}")
 
@@ -128,6 +130,12 @@ def _check_forest(forest: Any) -> None:
         if not type(tree).__module__.startswith("sklearn.tree.") or "tree_" not in vars(tree):
             raise ValueError(f"{type(forest).__name__} holds a {type(tree).__name__}")
         _check_equal(forest, _width(forest), _width(tree))
+
+
+def _check_function(transformer: Any) -> None:
+    """Check that a function has no options, such as where its results are written."""
+    if transformer.kw_args or transformer.inv_kw_args:
+        raise ValueError("a FunctionTransformer has arguments, kw_args or inv_kw_args")
 
 
 def _check_words(vectorizer: Any) -> None:
@@ -227,7 +235,7 @@ def _check_state(part: Any, form: dict[str, Any]) -> None:
 
 
 def _check_estimator(estimator: Any) -> None:
-    """Check one of our estimators: no label has the name of another.
+    """Check one of our estimators: no label has the name of another, and its tree was checked.
 
     Parameters that are newer than the file have their defaults.
     """
@@ -235,6 +243,8 @@ def _check_estimator(estimator: Any) -> None:
         if parameter.default is not inspect.Parameter.empty:
             vars(estimator).setdefault(name, parameter.default)
     check_label_names(vars(estimator).get("label_names_", ()))
+    if "tree_" in vars(estimator):
+        _check_equal(estimator, type(estimator.tree_).__name__, "C45Tree")
 
 
 def check_label_names(names: Any) -> None:
@@ -322,7 +332,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
         ("preprocessing._data.MinMaxScaler", _none),
         ("preprocessing._data.StandardScaler", _none),
         ("preprocessing._encoders.OneHotEncoder", _check_categories),
-        ("preprocessing._function_transformer.FunctionTransformer", _none),
+        ("preprocessing._function_transformer.FunctionTransformer", _check_function),
         ("tree._classes.DecisionTreeClassifier", _check_tree_estimator),
         ("tree._classes.DecisionTreeRegressor", _check_tree_estimator),
         ("tree._classes.ExtraTreeClassifier", _check_tree_estimator),

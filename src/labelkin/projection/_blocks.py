@@ -40,7 +40,7 @@ class BlockRows:
         rows, places, kinds = [], [], []
         for batch in gen_batches(len(order), most):
             piece = order[batch]
-            # Only the rows that are in a pair travel.
+            # Only the rows that are in a pair are sent.
             needed, place = np.unique(pairs[piece], return_inverse=True)
             rows.append(self.rows.take(needed).stacked())
             places.append(place.reshape(-1, 2))

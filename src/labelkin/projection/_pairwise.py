@@ -1,7 +1,6 @@
 """Constraint projection: pull must-links together, push cannot-links apart (section 3.2)."""
 
 import warnings
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -139,7 +138,7 @@ class PairwiseConstraintProjection(LinearProjection):
         pairs = ConstraintSampler(labels).draw(
             self.threshold, self.n_must_link, self.n_cannot_link, sample_weight, self.random_state
         )
-        self._learn(training_rows(rows), *pairs)
+        self._learn(BlockRows(rows) if is_dask(rows) else TrainingRows(rows), *pairs)
         warn_if_missing(self)
         return self
 
@@ -171,7 +170,7 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(TrainingRows(rows), *pairs)
         return self
 
-    def _learn(self, training: "TrainingRows", must_link: Array, cannot_link: Array) -> Array:
+    def _learn(self, training: Any, must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7); return it in their coordinates, (p, d)."""
         rows = training.rows
         xp, device = namespace_and_device(rows)
@@ -259,11 +258,6 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
     return array.astype(np.intp)
 
 
-def training_rows(X: Any) -> Any:
-    """Return a validated matrix, or rows on Dask, in the form that projections are learned from."""
-    return BlockRows(X) if is_dask(X) else TrainingRows(X)
-
-
 class TrainingRows:
     """Training samples in coordinates in which learning a projection is cheap.
 
@@ -288,12 +282,7 @@ class TrainingRows:
         if not sparse.issparse(self.rows):
             self.mean = namespace_and_device(X)[0].mean(self.rows, axis=0)
             self.centred = self.rows - self.mean
-        self._samples = X
-
-    @cached_property
-    def _first(self) -> Array | None:
-        """For each sample the first one equal to it; None where no two are equal."""
-        return first_of_equals(self._samples)
+        self.samples, self._first_equal = X, first_of_equals(X)
 
     def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
         """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.
@@ -323,7 +312,7 @@ class TrainingRows:
         ties between neighbours.
         """
         Z = self.rows @ W
-        return Z if self._first is None else Z[self._first]
+        return Z if self._first_equal is None else Z[self._first_equal]
 
     def in_features(self, vectors: Array) -> Array:
         """Return directions of these coordinates, (p, d), as directions of features, (k, d)."""

@@ -78,26 +78,6 @@ def subset_size(size: int | float | None, n_features: int) -> int:
     return max(1, round(size * n_features))
 
 
-def draw_features(
-    scores: Array, size: int | float | None, how: str, rng: np.random.RandomState
-) -> Array:
-    """Draw a subset of the features for a member of an ensemble; return column indices, in order.
-
-    `size` is their number, a share of all, or None for all. How: "uniform", which uses only the
-    number of the scores, or "importance", one after the other, each time in proportion to the
-    scores. Features with score 0 are then drawn only when no others are left, and uniformly.
-    """
-    count = subset_size(size, len(scores))
-    if how == "uniform":
-        return np.sort(rng.choice(len(scores), count, replace=False))
-    # Exponential arrival times with the scores as rates: the first `count` to arrive are a
-    # draw without replacement in proportion to the scores (Efraimidis and Spirakis 2006).
-    waiting = rng.standard_exponential(len(scores))
-    # In logarithms, so that tiny scores do not overflow; a score of 0 never arrives.
-    rates = np.log(scores, out=np.full_like(scores, -np.inf), where=scores > 0)
-    return np.sort(np.lexsort((waiting, np.log(waiting) - rates))[:count])
-
-
 class SelectByConstraints(SelectorMixin, BaseEstimator):
     """Keep the features that separate must-links from cannot-links.
 

@@ -1,7 +1,7 @@
 """Data at the boundary: the rows and labels that the algorithms compute with.
 
 Validation (`labelkin.base`) turns what the user gives into `Rows` and `Labels`; algorithms use
-only these, and never ask which kind of rows they have. `as_rows` makes rows of a matrix:
+only these, and do not depend on the kind of rows. `as_rows` makes rows of a matrix:
 
 - `MemoryRows` of a NumPy array, a SciPy CSR matrix, or an array of torch, CuPy or another library
   of the array API on its device. What is written differently for these three is in

@@ -77,7 +77,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                     records, explain = _parse(body)
                     rows = await computing.run(partial(service.read_records, records), explain)
         except TimeoutError:
-            text = f"It took longer than {limits.seconds:g} s; send fewer rows."
+            text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
         return JSONResponse({"model": model["name"], "rows": rows})
 
@@ -96,7 +96,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         yield
         computing.pool.shutdown(wait=False, cancel_futures=True)
 
-    # A client that is gone gets no answer, but an error without a handler would be printed.
+    # With a handler for clients that have disconnected, whose errors would be printed otherwise.
     kinds = (BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
@@ -152,7 +152,7 @@ class _Computing:
     async def run(self, read: Callable[[], Any], explain: list[int] | bool) -> list[dict[str, Any]]:
         """Return the predictions of the rows that `read` returns, some of them explained."""
         if self.n_requests > self.limits.waiting:
-            raise BadRows("Too many requests wait; try again in a few seconds.", 503)
+            raise BadRows("Too many requests are waiting; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
             return await self._predict(await self._in_thread(read), explain)
@@ -165,7 +165,8 @@ class _Computing:
     async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
         count = rows.shape[0]
         if count > self.limits.rows:
-            raise BadRows(f"These are {count:,} rows; send at most {self.limits.rows:,}.", 413)
+            text = f"The request has {count:,} rows; send at most {self.limits.rows:,}."
+            raise BadRows(text, 413)
         wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
         if len(wanted) > self.limits.explained:
             raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")

@@ -57,7 +57,7 @@ class Guard:
         """Return status and sentence of a request that is refused."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         if sum(name == b"host" for name, _ in scope["headers"]) != 1:
-            return 400, "A request names one host."
+            return 400, "A request must name exactly one host."
         host, origin = headers[b"host"], headers.get(b"origin")
         if not self._is_known(host):
             return 421, (

@@ -191,7 +191,7 @@ class Service:
         return labels if self.decide is None else self.decide(scores), scores
 
     def explain(self, rows: Rows, number: int) -> dict[str, Any]:
-        """Return what speaks for and against the labels of a row, counted from 0."""
+        """Return what counts for and against the labels of a row, counted from 0."""
         features = rows.features
         one = features.iloc[[number]] if hasattr(features, "iloc") else features[[number]]
         background = features if isinstance(features, np.ndarray) else None

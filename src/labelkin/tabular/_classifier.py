@@ -87,8 +87,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         100,000.
     embedding : {"auto", "none"}, default="auto"
         Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
-        installed and labels are fewer than 2,000. They know words of like meaning, which helps most
-        with few or short texts.
+        installed and labels are fewer than 2,000. Words of similar meaning have
+        similar embeddings, which helps most with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -234,7 +234,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
-                decides = " or ".join(f"{name}=" for name in guess.arguments)
+                decides = " or ".join(f"{name}=" for name in guess.arguments if name in own)
                 warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
@@ -359,6 +359,26 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """Return the scores of a classifier without probabilities; X as in `predict`."""
         return self._predict("decision_function", X)
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label set is predicted exactly.
+
+        Parameters
+        ----------
+        X : DataFrame, RawTable, array-like or sparse matrix
+            Rows as in `predict`.
+        y : array-like of shape (n_samples, n_labels), default=None
+            Their labels; None: they are in X, as in ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        y = self.label_columns_.read(RawTable.of(X)) if y is None else y
+        return super().score(X, y, sample_weight)
+
     def _read(self, X: Any) -> Any:
         """Return new rows as the pipeline takes them."""
         check_is_fitted(self)
@@ -407,8 +427,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Explanation
-            What speaks for and against each label.
+            What counts for and against each label.
         """
+        check_is_fitted(self)
         names = None
         if self.columns_ is None:
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]

@@ -39,11 +39,15 @@ def parse_date(text: str, day_first: bool) -> datetime | None:
 def find_day_first(values: Iterable[str]) -> bool | None:
     """Return whether the day comes before the month; None: the values are not dates.
 
-    Where every date could be read both ways, points mean day first, and slashes month first.
+    Where every date could be read both ways, points mean day first, and slashes month first,
+    unless 1/3, 2/3 and 5/3 would be the same day of several months, other than the first.
     """
     values = list(values)
+    written = [_YEAR_LAST.fullmatch(value) for value in values]
+    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
+    is_one_month = len(firsts) > len(seconds) == 1 and 1 not in seconds
     points = any("." in value for value in values[:1])
-    for day_first in (True, False) if points else (False, True):
+    for day_first in (True, False) if points or is_one_month else (False, True):
         if values and all(parse_date(value, day_first) is not None for value in values):
             return day_first
     return None
@@ -96,7 +100,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):
     """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
 
     A date outside of the range of the training rows has the month, and the year, of the end of the
-    range: what a classifier would make of others was never seen.
+    range, since no classifier was fitted to other dates.
 
     Parameters
     ----------

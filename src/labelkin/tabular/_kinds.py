@@ -18,7 +18,8 @@ Missing = Literal["impute", "refuse"]
 Embedding = Literal["auto", "none"]
 
 # A column with more different values than this, most of them rare, is more likely text or an
-# identifier than a category; so is one whose values are longer than a few words.
+# identifier than a category; so is one whose values are longer than a few words, or of several
+# words that hardly recur.
 _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
@@ -104,9 +105,12 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     distinct = set(values)
     day_first = find_day_first(distinct)
     if day_first is not None:
-        order = ", day first" if day_first else ", month first"
-        order = "" if all(re.match(r"\s*\d{4}", value) for value in distinct) else order
-        table.guesses.append(Guess(f"{name}: dates{order}", ("category", "ignore")))
+        order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
+        if all(re.match(r"\s*\d{4}", value) for value in distinct):
+            order = ""
+        elif not day_first:
+            arguments.insert(0, "day_first_date")
+        table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
     if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
@@ -117,8 +121,9 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             f"{_cure(name, 'ignore')}",
             "columns",
         )
-    is_repeated = len(distinct) <= _MAX_CATEGORIES or 2 * len(distinct) <= len(values)
     words = [len(value.split()) for value in distinct]
+    are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
+    is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         return "category"
     if len(distinct) == len(values) >= _MIN_IDENTIFIERS and max(words) == 1:

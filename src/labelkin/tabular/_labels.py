@@ -95,8 +95,8 @@ class LabelColumns:
             raise table.error(NO_LABELS, "y")
         if labels is None:
             raise table.error(
-                "the label columns are unknown; name them with labels=a,b,c, or one column of "
-                f"tags with labels=tags. Its columns are {join_names(table.names, 20)}.",
+                "the label columns are unknown; name them with labels='a,b,c', or one column "
+                f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
         places = find_labels(labels, table.names, table.source)

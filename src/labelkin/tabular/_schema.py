@@ -15,7 +15,7 @@ from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
-from labelkin.tabular._dates import as_days
+from labelkin.tabular._dates import as_days, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -144,8 +144,9 @@ class Schema:
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
-        numbers = {name: _numbers_of(table, name, kind) for name, kind in kinds.items()}
-        finite = {name: n[np.isfinite(n)] for name, n in numbers.items() if n is not None}
+        measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
+        numbers = {name: _read_column(table, name, kinds[name])[1] for name in measured}
+        finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
             kinds,
             missing=missing,
@@ -155,7 +156,7 @@ class Schema:
             embedding=embedding,
             decimal=table.decimal,
             trend=trend,
-            ranges={name: [float(n.min()), float(n.max())] for name, n in finite.items() if n.size},
+            ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
         )
@@ -176,11 +177,7 @@ class Schema:
         pandas = import_optional("pandas")
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
-            numbers = _numbers_of(table, name, kind)
-            plain = kind == "raw" and table.kind(name) in ("number", "missing")
-            cells: Any = table.numbers(name) if plain else numbers
-            if kind != "number" and not plain:
-                cells = table.strings(name)
+            cells, numbers = _read_column(table, name, kind)
             self._check_cells(table, name, kind, cells, numbers)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
@@ -196,7 +193,7 @@ class Schema:
 
     def _check_cells(self, table: RawTable, name: str, kind: str, cells: Any, numbers: Any) -> None:
         """Refuse infinite numbers, what is no date, and missing values where the user chose so."""
-        missing, text = np.array([cell is None or cell != cell for cell in cells]), ""
+        missing, text = import_optional("pandas").isna(cells), ""
         wrong: Any = np.flatnonzero(np.isnan(numbers) & ~missing) if "date" in kind else ()
         if kind == "number" and np.isinf(cells).any():
             text = f"an infinite value in row {np.isinf(cells).argmax() + 1}"
@@ -204,6 +201,8 @@ class Schema:
             order = "day before the month" if kind == "day_first_date" else "month before the day"
             shown = shorten(cells[wrong[0]], 30)
             text = f"{shown} in row {wrong[0] + 1}, not a date with the {order}"
+            if kind == "date" and parse_date(cells[wrong[0]], day_first=True):
+                text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
         if text:
             raise table.error(f"column {shorten(name)} holds {text}")
         if self.missing == "refuse" and missing.any():
@@ -259,11 +258,13 @@ class Schema:
         return matrix
 
 
-def _numbers_of(table: RawTable, name: str, kind: str) -> np.ndarray | None:
-    """Return a column of numbers as it is, and one of dates as days; None: neither."""
-    if kind == "number":
-        return table.numbers(name)
-    return as_days(table.strings(name), kind == "day_first_date") if "date" in kind else None
+def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any]:
+    """Return the numbers or strings of a column, and its numbers or, of dates, days, if any."""
+    if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
+        cells = table.numbers(name)
+        return cells, cells
+    cells = table.strings(name)
+    return cells, as_days(cells, kind == "day_first_date") if "date" in kind else None
 
 
 def _feature_names(

@@ -101,7 +101,7 @@ def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | Non
         if any(mark in cell for cell in cells):
             tags = [tag.strip() for cell in cells for tag in cell.split(mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
-    # Slashes and spaces are parts of many labels, so these must pay.
+    # Slashes and spaces are parts of many labels: they separate only if that gives fewer labels.
     whole = len({cell.strip() for cell in cells})
     if "/" in counts and counts["/"][0] > whole:
         del counts["/"]
@@ -131,7 +131,8 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
         holding = sorted(tag for tag in counts if mark in tag and mark != separator)
         if holding and fold(holding[0]) not in _NONE:
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
-            found.append(Guess(f"{text} {shorten(holding[0])}", ("separator",), True))
+            arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
+            found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
     spellings: dict[str, list[str]] = {}
     for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)):
         spellings.setdefault(fold(tag), []).append(tag)

@@ -1,4 +1,4 @@
-"""Texts as features: words, n-grams, and embeddings, in which words of like meaning are near."""
+"""Texts as features: words, n-grams, and embeddings, in which words of similar meaning are near."""
 
 from collections.abc import Callable
 from functools import cache
@@ -133,8 +133,8 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
 class TextFeatures(TransformerMixin, BaseEstimator):
     """Words of texts, optionally n-grams, and embeddings, side by side in one sparse matrix.
 
-    Words are weighted by TF-IDF. Embeddings know that words have a like meaning that never occur
-    together in training, which helps most with few or short texts.
+    Words are weighted by TF-IDF. Words of similar meaning have similar embeddings, also if they
+    never occur together in training; this helps most with few or short texts.
 
     Parameters
     ----------

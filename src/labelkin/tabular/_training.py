@@ -111,7 +111,9 @@ class TrainingData:
         if empty:
             text += f", {plural(empty, 'row')} without any"
         if self.hierarchy:
-            text += f", {len(self.hierarchy.edges):,} below another"
+            absent = [name for name in self.hierarchy.names if name not in self.labels.names]
+            above = f"{join_names(absent)} (not predicted: no row has it)" if absent else "another"
+            text += f", {len(self.hierarchy.edges):,} below {above}"
         if known := figures.get("known_labels"):
             text += f", {known:,} of {self.y.size:,} labels known"
         return text
@@ -169,7 +171,10 @@ def find_training_data(
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
     nested = _find_hierarchy(hierarchy, found.names, table)
-    y = y if nested is None else nested.close(y)
+    if nested is not None:
+        y = nested.close(y)
+        decided = [one for one in table.guesses if one.doubtful and "hierarchy" in one.arguments]
+        table.guesses[:] = [one for one in table.guesses if one not in decided]
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
 
 

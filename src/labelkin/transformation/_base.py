@@ -18,7 +18,6 @@ from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metadata_routing import MetadataRouter
 
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
@@ -27,7 +26,6 @@ from labelkin.base import (
     Array,
     Matrix,
     MetaClassifier,
-    MultiLabelClassifier,
     check_weight,
     set_random_states,
 )
@@ -44,8 +42,6 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
     classifiers.
     """
 
-    # Whether the base classifiers must take sample weights, because fit passes them on.
-    _passes_weight = True
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "n_jobs": [None, Integral],
@@ -80,15 +76,15 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
             chains take.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the samples; one of weight 2 counts as two, one of weight 0 is left out.
-            The base classifiers must take them, except in boosting, where they are the weights
-            of the first round. With metadata routing, request them at the base:
+            The base classifiers must take them; in boosting they are the weights of the first
+            round. With metadata routing, request them at the base:
             ``estimator.set_fit_request(sample_weight=True)``.
 
         Returns
         -------
         self
         """
-        if sample_weight is not None and self._passes_weight:
+        if sample_weight is not None:
             self._route({"sample_weight": sample_weight})
         rows, Y, known = self._validate_known(X, y)
         labels = Labels(Y, check_weight(sample_weight, rows.shape[0]), known)
@@ -124,17 +120,6 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
 
     def _map_members(self, predict: Callable[[Any], Any], members: Any) -> list[Any]:
         return map_threads(predict, members, self.n_jobs)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata routing: the base classifier receives those of ``fit``.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        if self._passes_weight:
-            return super().get_metadata_routing()
-        return MultiLabelClassifier.get_metadata_routing(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

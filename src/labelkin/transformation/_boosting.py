@@ -19,8 +19,6 @@ from labelkin.transformation._base import (
 
 # Errors this close to 0 or to one half count as such, as in WEKA.
 _SMALL = 1e-6
-# With resampling a perfect member is drawn again at most this many times, as in WEKA.
-_MAX_DRAWS = 10
 
 
 class AdaBoostPDTClassifier(TransformationClassifier):
@@ -38,19 +36,16 @@ class AdaBoostPDTClassifier(TransformationClassifier):
     Parameters
     ----------
     estimator : estimator, default=None
-        Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
-        pruned as WEKA's J48, which needs the extra ``labelkin[tree]``.
+        Any scikit-learn classifier that takes sample weights; None:
+        ``C45TreeClassifier(nominal_features="binary")``, pruned as WEKA's J48, which needs the
+        extra ``labelkin[tree]``.
     n_estimators : int, default=10
         Rounds of boosting for a label, at most.
-    resampling : bool, default=False
-        Whether to draw the samples of each round by their weights instead of weighing them.
-        A base classifier without ``sample_weight`` is always trained so.
     n_jobs : int, default=None
         Number of threads, over labels; None: as many as BLAS uses. The results are the same for
         every value.
     random_state : int, RandomState instance or None, default=None
-        Source of the resampling and of the seeds of base classifiers that have a
-        ``random_state``.
+        Source of the seeds of base classifiers that have a ``random_state``.
     verbose : int, default=0
         1: about ten lines of progress; more: one line per label.
 
@@ -87,11 +82,9 @@ class AdaBoostPDTClassifier(TransformationClassifier):
            [0, 1]])
     """
 
-    _passes_weight = False  # the weights of the first round; without them at the base by resampling
     _parameter_constraints: dict = {
         **TransformationClassifier._parameter_constraints,
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "resampling": ["boolean"],
     }
 
     def __init__(
@@ -99,25 +92,27 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         estimator: Any = None,
         n_estimators: int = 10,
         *,
-        resampling: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         super().__init__(estimator, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.n_estimators = n_estimators
-        self.resampling = resampling
 
     def _fit(self, X: Matrix, labels: Labels) -> None:
         y, weight = labels.Y, labels.weight
         n_labels = y.shape[1]
         base = self._estimator
-        resampling = self.resampling or not has_fit_parameter(base, "sample_weight")
+        if not has_fit_parameter(base, "sample_weight"):
+            raise ValueError(
+                f"{type(base).__name__} takes no sample_weight, which boosting needs: choose "
+                "another estimator."
+            )
         seeds = self._draw_seeds(n_labels * self.n_estimators).reshape(n_labels, -1)
         matrix = presort_for(base, X)
 
         def boost(label: int) -> tuple[list[Any], Array, Array]:
-            return _boost(base, X, matrix, y[:, label], weight, seeds[label], resampling)
+            return _boost(base, X, matrix, y[:, label], weight, seeds[label])
 
         boosted = self._fit_members(boost, n_labels, "labels")
         self.estimators_ = [members for members, _, _ in boosted]
@@ -131,13 +126,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
 
 
 def _boost(
-    base: Any,
-    X: Matrix,
-    matrix: Any,
-    y: Array,
-    initial_weight: Array | None,
-    seeds: Array,
-    resampling: bool,
+    base: Any, X: Matrix, matrix: Any, y: Array, initial_weight: Array | None, seeds: Array
 ) -> tuple[list[Any], Array, Array]:
     """Run AdaBoost.M1 for two classes (Freund & Schapire, 1996) as WEKA's AdaBoostM1 does.
 
@@ -155,11 +144,8 @@ def _boost(
     total = weight.sum()  # kept in every round: C4.5 counts weights as samples
     for seed in seeds:
         # Train a member and find the samples it misclassifies.
-        if resampling:
-            member, wrong = _fit_resampled(base, X, matrix, y, weight, seed)
-        else:
-            member = fit_member(base, matrix, y, weight=weight, seed=seed)
-            wrong = _misclassified(member, X, y)
+        member = fit_member(base, matrix, y, weight=weight, seed=seed)
+        wrong = (positive_proba(member, X) > 0.5) != y
         error = float(weight[wrong].sum() / total)
 
         # Stop at a member that is perfect or no better than chance; keep it if it is the only one.
@@ -176,24 +162,6 @@ def _boost(
         weights.append(float(np.log(odds)))
         errors.append(error)
     return members, np.array(weights), np.array(errors)
-
-
-def _fit_resampled(
-    base: Any, X: Matrix, matrix: Any, y: Array, weight: Array, seed: int
-) -> tuple[Any, Array]:
-    """Fit to rows drawn by weight; a perfect member is drawn again, at most `_MAX_DRAWS` times."""
-    rng = np.random.RandomState(seed)
-    for _ in range(_MAX_DRAWS):
-        rows = rng.choice(len(y), len(y), p=weight / weight.sum())
-        member = fit_member(base, matrix, y, rows=rows, seed=seed)
-        wrong = _misclassified(member, X, y)
-        if wrong.any():
-            break
-    return member, wrong
-
-
-def _misclassified(member: Any, X: Matrix, y: Array) -> Array:
-    return (positive_proba(member, X) > 0.5) != y
 
 
 def _boosted_proba(members: list[Any], weights: Array, X: Matrix) -> Array:

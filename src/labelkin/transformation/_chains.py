@@ -135,41 +135,34 @@ class ChainClassifier(TransformationClassifier):
         base = self._estimator
         matrix = presort_for(base, X)
 
-        def fit_link(number: int) -> Any:
-            chain, place = divmod(number, n_labels)
+        def fit_link(chain: int, place: int, given: Array, rows: Array | None = None) -> Any:
             order = self.orders_[chain]
             return fit_member(
                 _with_nominal_labels(base, matrix, place),
-                add_columns(matrix, y[:, order[:place]]),
+                add_columns(matrix, given[:, order[:place]]),
                 y[:, order[place]],
+                rows=rows,
                 weight=weight,
-                seed=seeds[number],
+                seed=seeds[chain * n_labels + place],
             )
 
         def fit_partial_chain(chain: int) -> list[Any]:
-            filled, order = y.copy(), self.orders_[chain]
-            known, links = np.asarray(labels.known), []
+            filled, order, links = y.copy(), self.orders_[chain], []
             for place, label in enumerate(order):
-                earlier, is_known = order[:place], known[:, label]
-                link = fit_member(
-                    _with_nominal_labels(base, matrix, place),
-                    add_columns(matrix, filled[:, earlier]),
-                    y[:, label],
-                    rows=np.flatnonzero(is_known),
-                    weight=weight,
-                    seed=seeds[chain * n_labels + place],
-                )
+                is_known = np.asarray(labels.known)[:, label]
+                links.append(fit_link(chain, place, filled, np.flatnonzero(is_known)))
                 if not is_known.all():
-                    inputs = add_columns(X[~is_known], filled[~is_known][:, earlier])
-                    filled[~is_known, label] = positive_proba(link, inputs) >= 0.5
-                links.append(link)
+                    inputs = add_columns(X[~is_known], filled[~is_known][:, order[:place]])
+                    filled[~is_known, label] = positive_proba(links[-1], inputs) >= 0.5
             return links
 
         if labels.known is not None:
             n_chains = len(self.orders_)
             self.estimators_ = self._fit_members(fit_partial_chain, n_chains, "chains")
             return
-        links = self._fit_members(fit_link, len(seeds), "links")
+        links = self._fit_members(
+            lambda i: fit_link(i // n_labels, i % n_labels, y), len(seeds), "links"
+        )
         self.estimators_ = [links[i : i + n_labels] for i in range(0, len(links), n_labels)]
 
     def _draw_orders(self, q: int, rng: np.random.RandomState) -> Array:
@@ -196,8 +189,8 @@ class ChainClassifier(TransformationClassifier):
     def _predict_chain(self, chain: int, X: Matrix) -> tuple[Array, Array]:
         """Return the probabilities and labels that one chain predicts."""
         order = self.orders_[chain]
-        proba = np.empty((X.shape[0], len(order)))
-        labels = np.empty(proba.shape, dtype=bool)
+        proba = np.zeros((X.shape[0], len(order)))
+        labels = np.zeros(proba.shape, dtype=bool)
         for place, link in enumerate(self.estimators_[chain]):
             inputs = add_columns(X, labels[:, order[:place]])
             proba[:, order[place]] = positive_proba(link, inputs)

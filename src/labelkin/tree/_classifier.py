@@ -265,20 +265,13 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             return matrix.binary
         chosen = np.asarray(self.nominal_features)
         mask = np.zeros(n_features, dtype=bool)
-        if chosen.dtype == bool:
-            if chosen.shape != (n_features,):
-                raise ValueError(
-                    f"nominal_features has {chosen.size} entries as a mask, but X has "
-                    f"{n_features} features."
-                )
-            mask |= chosen
-        elif chosen.size:
-            if chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= n_features:
-                raise ValueError(
-                    "nominal_features must be a mask of booleans or column indices from 0 to "
-                    f"{n_features - 1}."
-                )
-            mask[chosen] = True
+        try:
+            mask[chosen if chosen.size else []] = True
+        except IndexError:
+            raise ValueError(
+                "nominal_features must be a mask of booleans, one per feature, or column indices "
+                f"from 0 to {n_features - 1}."
+            ) from None
         nominal = np.flatnonzero(mask).tolist()
         refused = [j for j in nominal if len(np.unique(matrix.column(j))) > 2]
         if refused:

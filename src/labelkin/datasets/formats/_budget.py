@@ -8,7 +8,7 @@ from labelkin._utils.limits import max_unpacked, too_large
 _COLUMN_BYTES = 100  # what a column without entries takes: its name, its sums
 # What Arrow takes for a column of any length, and for a cell besides its text.
 _ARROW_BYTES, _CELL_BYTES = 7000, 16
-_LINE_BYTES = 100  # for a line that is read by Python, whose time is to be limited, too
+_LINE_BYTES = 100  # for a line that Python reads: bounds the time, too
 
 
 class Budget:
@@ -30,7 +30,7 @@ class Budget:
 
     def check(self, n_bytes: int, what: str = "the file") -> None:
         """Refuse a file that is about to take too much."""
-        if not 0 <= n_bytes <= self.left:  # a negative size would be a debt
+        if not 0 <= n_bytes <= self.left:  # a negative size would add to the budget
             raise FormatError(self.source, too_large(self.limit, what))
 
     def check_lines(self, content: bytes) -> None:

@@ -51,13 +51,18 @@ def take_header(
     None, unless one of the `expected` columns is in its first row. `options` are those of
     `make_table`.
     """
-    if header is None:
+    is_given = header is not None
+    if not is_given:
         header = _find_header(columns, first, source, list(expected))
     names = default_names(len(first))
     if header:
+        below = None if is_given else _find_second_header(columns, first)
+        if below is not None:
+            guesses.append(Guess("two rows of names read as one", ("header",)))
+            first = [lower or upper for upper, lower in zip(first, below, strict=True)]
         names, renamed = name_columns(first, source)
         guesses += renamed
-        columns = [column.slice(1) for column in columns]
+        columns = [column.slice(1 if below is None else 2) for column in columns]
     return make_table(dict(zip(names, columns, strict=True)), source, guesses, **options)
 
 
@@ -159,6 +164,29 @@ def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> boo
         return not (len(numbers) > 1 and (steps == 1).all())
     rows = zip(*(column.to_pylist() for column in body), strict=True)
     return n_recurring > 0 and tuple(first) not in rows  # not a header that is repeated
+
+
+def _find_second_header(
+    columns: Sequence[Any], first: Sequence[str | None]
+) -> list[str | None] | None:
+    """Return the second row if it names the columns below merged cells; None: it holds data.
+
+    It then has a word in each column without a name and no value that recurs, and is unlike the
+    rows below: it has a word where they have numbers or other words that recur, or no value where
+    all of them have one.
+    """
+    if all(first) or not first[0] or len(columns[0]) < 3:
+        return None
+    second, is_unlike = [column[1].as_py() for column in columns], False
+    for name, cell, column in zip(first, second, columns, strict=True):
+        below = column.slice(2, _SAMPLE_ROWS)
+        values = _distinct(below)
+        if cell in values or (cell is not None and is_number(cell)) or not (name or cell):
+            return None
+        n_cells = len(below) - below.null_count
+        are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
+        is_unlike = is_unlike or bool(are_others if cell else n_cells == len(below))
+    return second if is_unlike else None
 
 
 # ------------------------------------------------------------------------------ the columns

@@ -19,7 +19,7 @@ _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
 # Features with a smaller share of non-zeros stay sparse.
 _DENSE_SHARE = 0.5
-# What the arrays of features and labels in files of others are for, and their names.
+# Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 
 
@@ -65,6 +65,8 @@ def read_arrays(
 def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
     """Return the array of features or labels; an archive may lack the latter."""
     role, *usual = _ROLES[argument]
+    if argument == "x" and len(names) == 1:
+        usual += names
     chosen = given or next((name for name in usual if name in names), None)
     if chosen not in names and (chosen or argument == "x"):
         text = f"no array {shorten(chosen) if chosen else 'X'}; it holds the arrays"
@@ -111,7 +113,7 @@ def _as_labels(
     budget.take_columns(len(classes), "labels", each=len(y))
     guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
     names = [as_string(value) for value in classes.tolist()]
-    return np.eye(len(classes), dtype=np.uint8)[codes], names
+    return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
 
 
 def read_npz(raw: bytes, budget: Budget) -> Bunch:

@@ -24,8 +24,10 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
 
-_ELEMENT_BYTES = 40  # for an element, whose time is to be limited, too
+_ELEMENT_BYTES = 40  # for an element: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
+_MAX_DEPTH = 100  # of elements in each other
+_MAX_NAMESPACE = 200  # characters, which the name of every element repeats
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -127,14 +129,19 @@ def _parse(
     """
     content = archive.read(part)
     budget.check(_ELEMENT_BYTES * content.count(b"<"))
-    checker = expat.ParserCreate()
+    # Sheets can be one part, which is read again for each; a document is read twice anyway.
+    budget.take(_ELEMENT_BYTES * content.count(b"<") // 2)
+    checker = expat.ParserCreate(namespace_separator="}")
     checker.StartDoctypeDeclHandler = _refuse
+    checker.StartNamespaceDeclHandler = _check_namespace
     checker.Parse(content, True)
     parents: list[Any] = []
     holder, n_held = None, 0
     for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):
         if event == "start":
             parents.append(element)
+            if len(parents) > _MAX_DEPTH:
+                raise ValueError("its XML is nested too deeply")
             if holder is None and _name(element) in held:
                 holder, n_held = element, 0
             elif holder is not None:
@@ -151,6 +158,11 @@ def _parse(
 
 def _refuse(*_: object) -> NoReturn:
     raise ValueError("its XML declares a document type")
+
+
+def _check_namespace(prefix: str | None, uri: str | None) -> None:
+    if len(uri or "") > _MAX_NAMESPACE:
+        raise ValueError("its XML has a namespace with a very long name")
 
 
 def _name(element: Any) -> str:

@@ -135,7 +135,7 @@ def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":
     posthocs = import_optional("scikit_posthocs", "report")
     result = friedman(scores)
     titles = {name: shorten(method_title(name)) for name in scores}
-    if len(set(titles.values())) < len(titles):  # two methods must stay two
+    if len(set(titles.values())) < len(titles):  # titles must stay distinct
         titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(scores, 1)}
     p_values = nemenyi(scores).rename(index=titles, columns=titles)
     with figure_style():

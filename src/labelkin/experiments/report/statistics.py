@@ -110,7 +110,7 @@ def friedman(values: pd.DataFrame, *, greater_is_better: bool = True) -> Friedma
         columns = [values[name].to_numpy() for name in values]
         chi2, p = stats.friedmanchisquare(*columns) if varied else (0.0, 1.0)
         room = n * (k - 1) - chi2
-        # Where every dataset ranks the methods alike there is no room.
+        # Where all datasets rank the methods alike, the denominator is 0.
         f = (n - 1) * chi2 / room if room > 1e-9 * n * k else float("inf")
         f_p = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     cd = critical_difference(n, k) if k >= 2 and n >= 1 else float("nan")

@@ -106,7 +106,7 @@ def run(
     """
     cells, view = plan.cells(), view or RunView()
     methods = [_describe_method(plan, name) for name in plan.methods]
-    # All datasets are read before the first cell: a bad file must not end a run at night.
+    # All datasets are read before the first cell, so that an unreadable file ends the run at once.
     finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
     needed = {cell.dataset for cell in cells if cell not in finished}
     datasets = {}
