@@ -33,12 +33,11 @@ def test_leave_one_out_probabilities_of_kernel_ridge(permuted):
     assert average_precision(Y[N:], model.predict_proba(X[N:])) > chance(Y) - 0.02
 
 
-@pytest.mark.parametrize("threshold", [0.6, "auto"])
-def test_out_of_bag_probabilities_of_vpcme(permuted, threshold):
+def test_out_of_bag_probabilities_of_vpcme(permuted):
     X, Y = permuted
-    model = VPCMEClassifier(
-        n_estimators=20, bag=0.55, threshold=threshold, calibrate=True, random_state=0
-    ).fit(X[:N], Y[:N])
+    model = VPCMEClassifier(n_estimators=20, bag=0.55, calibrate=True, random_state=0).fit(
+        X[:N], Y[:N]
+    )
     assert model.oob_score_ < chance(Y) + 0.02
     assert average_precision(Y[:N], model.oob_proba_) < chance(Y) + 0.02
     assert average_precision(Y[N:], model.predict_proba(X[N:])) > chance(Y) - 0.03
