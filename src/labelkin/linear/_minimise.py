@@ -47,6 +47,8 @@ _LEAVING = 0.1
 # A step is accepted if the slope of the objective at its end is at most this share of the initial
 # descent.
 _OVERSHOOT = 0.5
+# Change of the intercept by one step, at most, but for what the weights' change adds to it.
+_FARTHEST = 50.0
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # such steps are shortened
@@ -212,7 +214,9 @@ class _Batch:
         xp, C = namespace(self.C), self.C
         info = xp.finfo(C.dtype)
         eps = float(info.eps)
-        d = self.d + float(info.smallest_normal)
+        # Where all odds are saturated, d is 0: the intercept then moves by _FARTHEST at most.
+        least = xp.abs(self.e) / _FARTHEST
+        d = xp.where(self.d > least, self.d, least) + float(info.smallest_normal)
         du, dv, duu, duv, dvv, eu = plane
         u, v = du / d, dv / d
         uu = gram[0] + C * xp.abs(duu - u * du)
