@@ -1,5 +1,6 @@
 """Fixtures of all tests."""
 
+import gc
 import json
 import os
 import subprocess
@@ -28,6 +29,12 @@ def pytest_collect_file():
     """Search the library alone for doctests: each test file would be imported a second time."""
     collectors = yield
     return [one for one in collectors if type(one).__name__ != "DoctestModule"]
+
+
+def pytest_collection_finish():
+    """Exempt the modules and the thousands of tests from garbage collection: none becomes free."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

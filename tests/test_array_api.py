@@ -11,12 +11,10 @@ import sys
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils._array_api import get_namespace
-from sklearn.utils.fixes import parse_version
 
 from labelkin import (
     BaggingVPCPClassifier,
@@ -38,15 +36,13 @@ from labelkin.rows import (
     to_host,
     to_numpy,
 )
+from support.arrays import needs_array_api
 from support.data import make_data
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:No two samples are a:UserWarning"),
     pytest.mark.filterwarnings("ignore:.* in the bag of every member:UserWarning"),
-    pytest.mark.skipif(
-        parse_version(sklearn.__version__) < parse_version("1.9"),
-        reason="older versions of scikit-learn know an older standard",
-    ),
+    needs_array_api,
 ]
 
 

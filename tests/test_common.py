@@ -49,12 +49,11 @@ LEFT_OUT = "a sample is left out with its whole weight, of repeated ones not eve
 HELD_OUT = "rows are held out by their number: repeated rows are held out separately"
 CLASSES = "the check reads classes_ as one row for all labels; here each label has its own row"
 
+OLD_SKLEARN = parse_version(sklearn.__version__) < parse_version("1.7")
 WEIGHT_CHECKS = [
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 ]
-if parse_version(sklearn.__version__) < parse_version("1.7"):
-    del WEIGHT_CHECKS[1]  # its data happen to suit the draw
 PAIRED = ["VPCMEClassifier", "BaggingVPCPClassifier", "PairwiseConstraintProjection"]
 LEAVES = ["BinaryRelevance", "Chain", "LabelPowerset", "RAkEL"]
 
@@ -113,6 +112,8 @@ ESTIMATORS = [make(name) for name in NAMES] + VARIANTS
 @pytest.mark.filterwarnings("ignore:.* no out-of-bag prediction:UserWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learns_checks(estimator, check, monkeypatch):
+    if OLD_SKLEARN and check.func.__name__ in WEIGHT_CHECKS:
+        pytest.skip("scikit-learn 1.6 gives the repeated rows other labels than the weighted ones")
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else those of array libraries would be skipped
     check(estimator)
 

@@ -16,7 +16,7 @@ def test_version(capsys):
 
 
 def test_no_command_shows_help(capsys):
-    assert main([]) == 2
+    assert main([]) in (0, 2)  # by the version of click
     assert "demo" in capsys.readouterr().out
 
 

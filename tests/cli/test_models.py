@@ -18,6 +18,7 @@ from labelkin.datasets import write
 from labelkin.methods import METHODS
 from labelkin.persistence import load_model, model_info, save_model
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
+from support.arrays import import_library
 from support.data import make_data
 from support.tables import VOCABULARY, films, write_films, write_numbers, write_posts
 
@@ -730,7 +731,7 @@ def test_the_seed_matters_and_repeats(here):
 
 def test_another_device(here, monkeypatch):
     """The same predictions, fitted there and loaded here, and the other way round."""
-    strict = pytest.importorskip("array_api_strict")
+    strict = import_library()
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     from labelkin import rows
     from labelkin.tabular import _pipeline

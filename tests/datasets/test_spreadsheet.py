@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, read, read_table
+from labelkin.datasets import FormatError, parse_table, read, read_table
 from support.damaged import cpu_limit, outcome
 from support.mutations import inputs
 
@@ -185,6 +185,13 @@ def test_many_sheets_of_one_part(tmp_path, monkeypatch):
     path = write_bytes(tmp_path / "t.xlsx", raw)
     with pytest.raises(FormatError, match="unpacks to more than"):
         read_table(path, labels="y")
+
+
+def test_a_spreadsheet_that_was_sent():
+    """A server reads it within the time of a request: 10 kB of empty rows took a minute."""
+    rows = f"<worksheet>{'<row/>' * 2_000_000}</worksheet>"
+    with cpu_limit(5), pytest.raises(FormatError, match="more than 64 MiB"):
+        parse_table(xlsx(**{"xl/worksheets/sheet1.xml": rows}), "The table")
 
 
 def test_mutated_spreadsheets(tmp_path):

@@ -134,7 +134,7 @@ def test_names_of_users_do_no_harm(tmp_path):
     results = check_results(pd.DataFrame(rows))
     found = Comparison.of(results)
     words = drawn(draw_critical_difference(found, AP), tmp_path)
-    assert any(word.startswith("2: ") for word in words)
+    assert any("2: " in word for word in words)
     drawn(draw_bars(Comparison.of(results, components=True)), tmp_path)
     drawn(draw_sweep(Sweep.all_of(results)[0]), tmp_path)
 

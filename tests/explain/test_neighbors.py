@@ -11,6 +11,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.datasets import load_digit_scenes
 from labelkin.rows import array_api_dispatch
+from support.arrays import import_library
 
 MODELS = [
     MLkNNClassifier(7),
@@ -185,7 +186,7 @@ def test_refusals(scenes):
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[1], MODELS[-2]], ids=str)
 def test_fitted_on_a_device(model, scenes):
     """The model comes to the host by itself, whether dispatch is on or not."""
-    strict = pytest.importorskip("array_api_strict")
+    strict = import_library()
     X, Y, test = scenes
     expected = clone(model).fit(X, Y).explain(test[0])
     with array_api_dispatch():

@@ -7,11 +7,12 @@ from scipy.spatial.distance import cdist
 from labelkin.kernel._direct import DirectKernelRidge, solve_ridge
 from labelkin.kernel._regression import distances
 from labelkin.rows import Labels, array_api_dispatch, as_rows, namespace_and_device
+from support.arrays import import_library
 
 
 @pytest.fixture(params=["array_api_strict", "torch"])
 def xp(request):
-    library = pytest.importorskip(request.param)
+    library = import_library(request.param)
     with array_api_dispatch():
         yield library
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from labelkin import KinEnsembleClassifier
 from labelkin.kin import Limits
 from labelkin.rows import array_api_dispatch, is_device_array
+from support.arrays import import_library
 from support.data import make_data
 
 # All kinds of learners for few rows: exact kernels by one factorisation, topics.
@@ -15,7 +16,7 @@ LIMITS = {"exact_rows": 40, "topics": 6}
 
 @pytest.fixture(params=["array_api_strict", "torch"])
 def xp(request):
-    return pytest.importorskip(request.param)
+    return import_library(request.param)
 
 
 def make_texts(n=150, k=60, q=4):

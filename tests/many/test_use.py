@@ -74,7 +74,8 @@ def test_a_given_classifier_is_kept(table):
 
 
 def predict(model_file, data_file, *options):
-    return CliRunner().invoke(app, ["predict", str(model_file), str(data_file), *options])
+    words = ["predict", str(model_file), str(data_file), "--quiet", *options]
+    return CliRunner().invoke(app, words)
 
 
 @pytest.fixture(scope="module")

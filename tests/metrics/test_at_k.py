@@ -1,13 +1,18 @@
 """Metrics of the first k labels: by hand, and against a direct computation over all orders."""
 
+import tracemalloc
 from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from labelkin import LabelTreeClassifier
 from labelkin.metrics import (
+    METRICS,
     coverage_at_k,
+    evaluate,
+    get_scorer,
     label_propensities,
     ndcg_at_k,
     precision_at_k,
@@ -112,6 +117,51 @@ def test_many_labels_stay_sparse():
     assert precision_at_k(labels, labels, 1) == 1
     assert precision_at_k(labels, labels, 5) == pytest.approx(0.2)
     assert recall_at_k(labels, -labels, 5) == 0
+
+
+def test_metrics_by_name():
+    found = evaluate(Y, S, metrics=["precision_at_1", "precision_at_5", "recall_at_5", "ndcg_at_5"])
+    # With four labels the first five are all of them.
+    assert found == {
+        "precision_at_1": pytest.approx(1 / 3),
+        "precision_at_5": precision_at_k(Y, S, 4),
+        "recall_at_5": recall_at_k(Y, S, 4),
+        "ndcg_at_5": ndcg_at_k(Y, S, 4),
+    }
+
+
+def test_unknown_labels_are_not_ranked():
+    unknown = np.where([[0, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]], np.nan, Y)
+    # Known are labels 0, 2 and 3 of the first row, label 3 of the second, and none of the third.
+    assert precision_at_k(unknown, S, 2) == pytest.approx((2 / 2 + 1 / 1) / 2)
+    assert recall_at_k(unknown, S, 1) == pytest.approx((1 / 2 + 1) / 2)
+    assert ndcg_at_k(unknown, S, 3) == 1
+    assert coverage_at_k(unknown, S, 1) == pytest.approx(2 / 3)
+
+
+ROWWISE = [
+    *("hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision", "f1", "recall"),
+    *("micro_f1", "macro_f1", "subset_accuracy", "precision_at_5", "ndcg_at_5"),
+]
+
+
+@pytest.mark.parametrize("name", ROWWISE)
+def test_metrics_of_sparse_matrices_need_little_memory(name):
+    """Dense, each of the matrices would take 1.6 GB."""
+    n, q = 2_000, 100_000
+    labels = sparse.csr_array((np.ones(n), (np.arange(n), np.arange(n) % 7)), shape=(n, q))
+    tracemalloc.start()
+    assert METRICS[name](labels, labels) in (0, 1, pytest.approx(1 / 5))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_scorer_takes_sparse_probabilities():
+    labels = np.eye(30)[np.arange(300) % 30]
+    model = LabelTreeClassifier(sparse_output=True, random_state=0).fit(labels, labels)
+    assert sparse.issparse(model.predict_proba(labels))
+    assert get_scorer("precision_at_1")(model, labels, labels) == 1
 
 
 @pytest.mark.parametrize("k", [0, 5, 2.5, True, "2"])

@@ -436,7 +436,7 @@ def test_frames_with_the_labels_in_another_order_are_refused():
 
 def test_registry_is_complete_and_its_directions_are_right():
     """The truth itself scores best, its opposite worst, on the side the registry says."""
-    Y = np.array([[1, 0, 0], [0, 1, 1], [1, 1, 0]])
+    Y = np.array([[1, 0, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1, 0], [1, 1, 0, 1, 1, 0, 1]])
     for name, metric in METRICS.items():
         assert metric.name == name
         best, worst = metric(Y, Y), metric(Y, 1 - Y)

@@ -39,8 +39,9 @@ def orders(scores):
 @given(case=cases())
 def test_against_is_the_worst_of_all_orders(name, case):
     Y, S = case
+    worst = min if METRICS[name].greater_is_better else max
     values = [
-        max(METRICS[name](y[None], distinct[None]) for distinct in orders(s))
+        worst(METRICS[name](y[None], distinct[None]) for distinct in orders(s))
         for y, s in zip(Y, S, strict=True)
     ]
     assert METRICS[name](Y, S, ties="against") == pytest.approx(np.mean(values), abs=1e-12)

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,7 +10,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.fixes import parse_version
 
 from labelkin.model_selection import (
     IterativeStratifiedKFold,
@@ -312,17 +310,7 @@ def test_too_many_folds_are_refused():
 # --------------------------------------------------------- scikit-learn's interface
 
 
-# scikit-learn takes single columns of the labels, which SciPy's sparse arrays learned in 1.15.
-CSR = pytest.param(
-    sparse.csr_array,
-    marks=pytest.mark.skipif(
-        parse_version(scipy.__version__) < parse_version("1.15"),
-        reason="this SciPy's sparse arrays cannot be cut into columns",
-    ),
-)
-
-
-@pytest.mark.parametrize("form", [np.asarray, CSR, pd.DataFrame])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, pd.DataFrame])
 def test_in_cross_validation_and_searches(form):
     Y = imbalanced(150, 4)
     X = Y + np.random.default_rng(0).normal(size=Y.shape)

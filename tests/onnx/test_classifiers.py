@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     Normalizer,
     StandardScaler,
 )
+from sklearn.utils.fixes import parse_version
 
 from labelkin import (
     MDDM,
@@ -37,9 +38,10 @@ from labelkin.onnx import save_onnx, to_onnx
 from labelkin.onnx._graph import Graph
 from labelkin.rows import array_api_dispatch
 from labelkin.tabular import RobustLogScaler
+from support.arrays import import_library
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
-pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
 
 from support.onnx_session import run
 
@@ -113,7 +115,7 @@ def test_calibration_matters(scenes):
 
 
 def test_fitted_on_a_device(scenes):
-    strict = pytest.importorskip("array_api_strict")
+    strict = import_library()
     X, Y, test = scenes
     model = make_pipeline(PairwiseConstraintProjection(random_state=0), MLkNNClassifier())
     with array_api_dispatch():
@@ -196,7 +198,8 @@ def test_any_number_of_rows(scenes):
     together = run(exported, test)
     alone = [run(exported, test[i : i + 1]) for i in range(5)]
     np.testing.assert_array_equal(np.vstack([p for p, _ in alone]), together[0][:5])
-    assert run(exported, test[:0])[0].shape == (0, 10)
+    if parse_version(onnxruntime.__version__) >= parse_version("1.31"):  # earlier ones crash
+        assert run(exported, test[:0])[0].shape == (0, 10)
 
 
 def test_metadata_and_interface(scenes):

@@ -63,7 +63,7 @@ def test_models_of_earlier_releases(path):
     stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert path.stat().st_size < 200_000
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Trying to unpickle estimator")  # another scikit-learn
+        warnings.filterwarnings("ignore", ".* was saved with scikit-learn")
         model = load_model(path)
     proba = model.predict_proba(to_frame(stored["rows"]))
     np.testing.assert_allclose(proba, stored["probabilities"], atol=1e-6)

@@ -14,6 +14,7 @@ from labelkin.rows import (
     namespace_and_device,
     to_numpy,
 )
+from support.arrays import import_library
 
 KINDS = ["numpy", "csr", "array_api", "dask"]
 X = np.where(np.arange(84).reshape(12, 7) % 3 == 0, np.arange(84).reshape(12, 7) / 7.0, 0.0)
@@ -25,7 +26,7 @@ def rows(request):
     if request.param == "csr":
         yield as_rows(sparse.csr_array(X))
     elif request.param == "array_api":
-        strict = pytest.importorskip("array_api_strict")
+        strict = import_library()
         with array_api_dispatch():
             yield as_rows(strict.asarray(X))
     elif request.param == "dask":
@@ -91,7 +92,7 @@ def test_values_of_other_rows_are_refused():
 
 
 def test_rows_to_be_computed_elsewhere():
-    strict = pytest.importorskip("array_api_strict")
+    strict = import_library()
     with array_api_dispatch():
         place = namespace_and_device(strict.asarray(X))
         for matrix in (X, sparse.csr_array(X)):

@@ -251,7 +251,7 @@ def _evaluate_model(
     reading: options.ReadingOptions,
     options_of_table: options.TableOptions,
     decision: options.Decision | None,
-    metrics: list[str],
+    metrics: list[str] | None,
     notes: Notes,
 ) -> "tuple[Evaluation, dict[str, Any]]":
     """Evaluate a fitted model on a data file; return also facts about both."""
@@ -272,7 +272,7 @@ def _evaluate_model(
             title=saved.path.name,
             predictions=saved.predict(X, decision),
         )
-    facts = {"model": str(saved.path), "data": str(data), "rows": len(y)}
+    facts = {"model": str(saved.path), "data": str(data), "rows": y.shape[0]}
     return found, facts | {"training_rows": found.n_seen}
 
 
@@ -294,10 +294,13 @@ def _fit_command(
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
 
 
-def _parse_metrics(text: str | None) -> list[str]:
-    from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
+def _parse_metrics(text: str | None) -> list[str] | None:
+    """Return the metrics that are named; None: the default ones."""
+    from labelkin.evaluation._figures import check_metrics
     from labelkin.metrics import METRICS, PAPER_METRICS
 
-    groups = {"": PEOPLE_METRICS, "paper": PAPER_METRICS, "all": tuple(METRICS)}
-    words = [""] if text is None else split_names(text)
+    if text is None:
+        return None
+    groups = {"paper": PAPER_METRICS, "all": tuple(METRICS)}
+    words = split_names(text)
     return check_metrics([name for word in words for name in groups.get(word, (word,))])

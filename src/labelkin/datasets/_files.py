@@ -58,6 +58,9 @@ _SUFFIXES = {
     ".ndjson": "json",
     ".json": "json",
 }
+# What a small spreadsheet that was sent may take: with millions of empty elements, reading it would
+# take longer than a request may.
+_SENT_BYTES = 2**26
 # A row of LibSVM: labels, then pairs of a feature's number and its value.
 _LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
 
@@ -220,7 +223,10 @@ def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
     is_json = raw.lstrip()[:1] in (b"[", b"{")
     is_sheet = raw.startswith((b"PK", b"\xd0\xcf"))
     format = "spreadsheet" if is_sheet else "json" if is_json else "csv"
-    return _read_cells(raw, Budget(source, len(raw)), format, **options)
+    budget = Budget(source, len(raw))
+    if is_sheet:
+        budget.limit = budget.left = min(budget.limit, max(_SENT_BYTES, 100 * len(raw)))
+    return _read_cells(raw, budget, format, **options)
 
 
 def read_table(

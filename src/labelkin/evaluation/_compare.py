@@ -5,14 +5,16 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from labelkin._utils.labels import label_names_of, split_unknown
+from labelkin._utils.labels import MANY_LABELS, label_names_of, split_unknown
 from labelkin._utils.names import plural
+from labelkin.base import Matrix
 from labelkin.evaluation._evaluation import Evaluation
-from labelkin.evaluation._figures import PEOPLE_METRICS, check_metrics
+from labelkin.evaluation._figures import MANY_METRICS, PEOPLE_METRICS, check_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
 from labelkin.model_selection._groups import is_missing, number_groups
@@ -37,7 +39,7 @@ def compare(
     repeats: int = 1,
     groups: Any = None,
     time: Any = None,
-    metrics: Sequence[str] = PEOPLE_METRICS,
+    metrics: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
     titles: Mapping[str, str] | None = None,
     seconds: float | None = None,
@@ -75,7 +77,8 @@ def compare(
         predicted from all rows before it. Rows of the same time are not divided. With `groups`,
         training rows whose group is tested are left out.
     metrics : sequence of str, optional
-        Names in `labelkin.metrics.METRICS`; the first one decides which method is best.
+        Names in `labelkin.metrics.METRICS`; the first one decides which method is best. By default
+        micro F1 and five others or, of 2,000 labels and more, precision at 1 and five others.
     label_names : sequence of str, optional
         Names of the labels; None: the columns of y, else numbers from 0.
     titles : dict of str to str, optional
@@ -125,28 +128,31 @@ def compare(
             "values."
         )
     target, names = _label_matrix(y, label_names)
-    if folds > len(target):
+    n_rows = target.shape[0]
+    if folds > n_rows:
         raise ValueError(
-            f"folds={folds}: the data has only {len(target)} rows; choose at most that many folds."
+            f"folds={folds}: the data has only {n_rows} rows; choose at most that many folds."
         )
     splits, remarks = _make_splits(X, target, folds, repeats, groups, time, random_state)
     found = Evaluation(
         X=X,
         y=target,
         label_names=names,
-        metrics=check_metrics(metrics),
+        metrics=_choose_metrics(metrics, target),
         splits=splits,
         split_remarks=remarks,
         folds=folds,
         settings={"folds": folds, "repeats": repeats, "seed": random_state},
     )
 
+    # Labels that are known in all rows are given to the estimators as they came.
+    given = y if hasattr(y, "iloc") or sparse.issparse(target) else target
+
     def fit_part(name: str, number: int, rows: np.ndarray) -> Any:
         """Return the model of some training rows."""
         make = estimators[name]
         model = clone(make) if hasattr(make, "fit") else make(number)
-        part = _safe_indexing(X, rows)
-        return model.fit(part, y.iloc[rows] if hasattr(y, "iloc") else target[rows])
+        return model.fit(_safe_indexing(X, rows), _safe_indexing(given, rows))
 
     found.fit_part = fit_part
     started, done = perf_counter(), 0
@@ -179,7 +185,7 @@ def evaluate_model(
     X: Any,
     y: Any,
     *,
-    metrics: Sequence[str] = PEOPLE_METRICS,
+    metrics: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
     title: str = "",
     predictions: tuple[Any, Any, Any] | None = None,
@@ -195,7 +201,7 @@ def evaluate_model(
     y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
         0 and 1, one column per label; NaN where a label is unknown: it does not count.
     metrics : sequence of str, optional
-        Names in `labelkin.metrics.METRICS`.
+        Names in `labelkin.metrics.METRICS`; by default as in `compare`.
     label_names : sequence of str, optional
         Names of the labels; None: the columns of y, else those of the model, else numbers from 0.
     title : str, optional
@@ -211,14 +217,14 @@ def evaluate_model(
     """
     labels, names = _label_matrix(y, label_names, label_names_of(model))
     nested = getattr(getattr(model, "estimator_", model), "hierarchy_", None)
-    labels = labels if nested is None else nested.close(labels)
+    labels = labels if nested is None else nested.close(as_dense(labels))
     name = title or type(model).__name__
     everything = np.arange(_num_samples(X))
     found = Evaluation(
         X=X,
         y=labels,
         label_names=names,
-        metrics=check_metrics(metrics),
+        metrics=_choose_metrics(metrics, labels),
         splits=[(everything[:0], everything)],
         folds=1,
         n_seen=model.count_training_rows(X) if hasattr(model, "count_training_rows") else 0,
@@ -230,11 +236,23 @@ def evaluate_model(
     return found
 
 
-def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels as an array of 0, 1 and NaN, and the first names that are known."""
+def _choose_metrics(names: Sequence[str] | None, y: Matrix) -> list[str]:
+    if names is None:
+        return list(MANY_METRICS if sparse.issparse(y) else PEOPLE_METRICS)
+    return check_metrics(names)
+
+
+def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[Matrix, tuple[str, ...]]:
+    """Return labels as an array of 0, 1 and NaN, and the first names that are known.
+
+    Thousands of labels are CSR if all are known.
+    """
     matrix, known = split_unknown(y, "y")
-    labels = as_dense(matrix).astype(np.uint8)
-    labels = labels if known is None else np.where(known, labels, np.nan)
+    if known is None and matrix.shape[1] >= MANY_LABELS:
+        labels = sparse.csr_array(matrix, dtype=np.uint8)
+    else:
+        labels = as_dense(matrix).astype(np.uint8)
+        labels = labels if known is None else np.where(known, labels, np.nan)
     columns = getattr(y, "columns", None)
     numbers = [str(number) for number in range(labels.shape[1])]
     chosen = next(one for one in (names[0], columns, *names[1:], numbers) if one is not None)
@@ -243,7 +261,7 @@ def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[np.ndarray, tup
 
 def _make_splits(
     X: Any,
-    y: np.ndarray,
+    y: Matrix,
     folds: int,
     repeats: int,
     groups: Any,
@@ -252,10 +270,11 @@ def _make_splits(
 ) -> tuple[Splits, list[str]]:
     """Return training and test rows of each fold, and how they differ from rows at random."""
     remarks: list[str] = []
+    n = y.shape[0]
     if groups is not None:
-        groups = _as_groups(groups, len(y), folds, remarks)
+        groups = _as_groups(groups, n, folds, remarks)
     if time is None:
-        groups = _equal_rows(X, len(y), folds, remarks) if groups is None else groups
+        groups = _equal_rows(X, n, folds, remarks) if groups is None else groups
         splitter = RepeatedIterativeStratifiedKFold(
             n_splits=folds, n_repeats=repeats, random_state=random_state
         )
@@ -267,8 +286,8 @@ def _make_splits(
         )
     name = str(getattr(time, "name", None) or "time")
     times = as_times(time, name)
-    if len(times) != len(y):
-        raise ValueError(f"time has {len(times)} entries, but there are {len(y)} rows.")
+    if len(times) != n:
+        raise ValueError(f"time has {len(times)} entries, but there are {n} rows.")
     return _past_and_future(times, groups, folds, name, remarks), remarks
 
 

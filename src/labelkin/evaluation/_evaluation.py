@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
+from labelkin.base import Array, Matrix
 from labelkin.evaluation._figures import (
     FEW_ROWS,
     PEOPLE_METRICS,
@@ -26,7 +28,9 @@ from labelkin.evaluation._page import MOST_FOLDS, PARTS, render_report
 from labelkin.evaluation._remarks import compare_decisions, list_remarks
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import label_thresholds
+from labelkin.rows import as_dense
 
+_KEPT = 100  # of dense scores of thousands of labels, the highest of each row
 _WEAKEST = 5  # rows of the table of labels, unless all are requested
 
 
@@ -36,9 +40,9 @@ class MethodResults:
 
     title: str
     figures: dict[str, list[float]] = field(default_factory=dict)
-    labels: list[np.ndarray] = field(default_factory=list)
-    scores: list[np.ndarray] = field(default_factory=list)
-    thresholds: list[np.ndarray] = field(default_factory=list)
+    labels: list[Matrix] = field(default_factory=list)
+    scores: list[Matrix] = field(default_factory=list)
+    thresholds: list[Array] = field(default_factory=list)
     models: list[Any] = field(default_factory=list)
 
 
@@ -57,7 +61,8 @@ class Evaluation:
         Names of the metrics; the first one decides which method is best.
     results : dict of str to MethodResults
         Of each method: ``figures`` (values of each metric, one per fold, and seconds), and
-        ``labels``, ``scores``, ``thresholds`` and ``models`` of each fold.
+        ``labels``, ``scores``, ``thresholds`` and ``models`` of each fold. Of 2,000 labels and
+        more, labels and scores are CSR, with the highest scores of each row.
     splits : list of (ndarray, ndarray)
         Positions of the training rows and of the test rows of each fold.
     left_out : list of str
@@ -69,7 +74,7 @@ class Evaluation:
     """
 
     X: Any
-    y: np.ndarray
+    y: Matrix
     label_names: tuple[str, ...]
     splits: list[tuple[np.ndarray, np.ndarray]]
     folds: int
@@ -86,11 +91,15 @@ class Evaluation:
     ) -> None:
         """Add the predictions of a fold by a method's model."""
         one = self.results.setdefault(name, MethodResults(title))
-        scores = scores.reshape(labels.shape)  # the scores of one label may have one dimension
+        if sparse.issparse(self.y):
+            labels = sparse.csr_array(labels)
+        else:
+            labels, scores = as_dense(labels), as_dense(scores)
+            scores = scores.reshape(labels.shape)  # the scores of one label may have one dimension
         for key, value in (evaluate_judged(y, scores, labels, self.metrics) | seconds).items():
             one.figures.setdefault(key, []).append(float(value))
         one.labels.append(labels)
-        one.scores.append(scores)
+        one.scores.append(_highest(scores, labels) if sparse.issparse(labels) else scores)
         one.thresholds.append(label_thresholds(model, labels.shape[1]))
         one.models.append(model)
 
@@ -135,11 +144,18 @@ class Evaluation:
     @cached_property
     def n_known(self) -> int:
         """Number of the labels of all rows that are known."""
-        return int(np.count_nonzero(self.y == self.y))
+        return self.n_cells if sparse.issparse(self.y) else int((self.y == self.y).sum())
+
+    @property
+    def n_cells(self) -> int:
+        """Number of rows times number of labels."""
+        return self.y.shape[0] * self.y.shape[1]
 
     @cached_property
     def n_without_labels(self) -> int:
         """Number of rows whose known labels, at least one, are all 0."""
+        if sparse.issparse(self.y):
+            return int((self.y.sum(axis=1) == 0).sum())
         return int(((self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)).sum())
 
     def predictions(self, n_folds: int | None = None) -> OutOfSample:
@@ -160,8 +176,8 @@ class Evaluation:
             self.label_names,
             rows,
             self.y[rows],
-            np.concatenate(best.labels[:n_folds]),
-            np.concatenate(best.scores[:n_folds]),
+            _stack(best.labels[:n_folds]),
+            _stack(best.scores[:n_folds]),
             np.mean(best.thresholds[:n_folds], axis=0),
         )
 
@@ -207,7 +223,7 @@ class Evaluation:
             **self.settings,
             "folds_done": self.n_done,
             **({"skipped": self.left_out} if self.left_out else {}),
-            **({"known_cells": self.n_known} if self.n_known < self.y.size else {}),
+            **({"known_cells": self.n_known} if self.n_known < self.n_cells else {}),
             "rows_without_labels": self.n_without_labels,
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
@@ -252,7 +268,7 @@ class Evaluation:
             heading = f"{done} of {planned} folds" if done < planned else f"{done} folds"
             heading += ", mean ± std" if done > 1 else ""
             heading += f", no time for {', '.join(self.left_out)}" if self.left_out else ""
-            heading = heading if planned > 1 else f"{len(self.y):,} rows"
+            heading = heading if planned > 1 else f"{self.y.shape[0]:,} rows"
         best = self.results[self.best].title if len(self.results) > 1 else None
         runs = {found.title: found.figures for found in self.results.values()}
         print_figures(console, runs, self.metrics, heading, best, meanings)
@@ -294,3 +310,17 @@ class Evaluation:
         text = render_report(self, **details)
         with open_for_writing(Path(path)) as file:
             file.write(text.encode("utf-8"))
+
+
+def _stack(parts: list[Matrix]) -> Matrix:
+    """Return the rows of all parts."""
+    return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _highest(scores: Matrix, labels: Matrix) -> Matrix:
+    """Return scores as CSR; of dense ones, the highest of each row and those of CSR labels."""
+    if sparse.issparse(scores):
+        return sparse.csr_array(scores)
+    kept = labels.toarray() > 0
+    np.put_along_axis(kept, np.argpartition(-scores, _KEPT, axis=1)[:, :_KEPT], True, axis=1)
+    return sparse.csr_array((scores[kept], np.nonzero(kept)), shape=scores.shape)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import average_precision_score
+from scipy import sparse
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
-from labelkin.base import Array
+from labelkin.base import Array, Matrix
+from labelkin.many._sparse import has_entries
 from labelkin.metrics import METRICS, Metric, evaluate
 
 _STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
@@ -27,6 +28,16 @@ PEOPLE_METRICS = (
 )
 """What is shown by default; the first one decides which method is best."""
 
+MANY_METRICS = (
+    "precision_at_1",
+    "precision_at_5",
+    "recall_at_5",
+    "ndcg_at_5",
+    "micro_f1",
+    "macro_f1",
+)
+"""What is shown by default of thousands of labels."""
+
 MEANINGS = {
     "micro_f1": "precision and recall combined, over all labels",
     "macro_f1": "mean F1 of the labels, rare and frequent alike",
@@ -42,26 +53,57 @@ MEANINGS = {
     "recall": "mean recall of the rows",
     "precision": "mean precision of the rows",
     "jaccard": "overlap of true and predicted sets",
+    "precision_at_1": "share of rows whose top label is true",
+    "precision_at_5": "share of true labels among the five that rank highest",
+    "recall_at_5": "share of a row's true labels that are among these five",
+    "ndcg_at_5": "how high true labels rank among them, relative to the best ranking",
 }
 
 
 @dataclass
 class OutOfSample:
-    """Labels and scores of rows, each predicted by a model that was not fitted on the row."""
+    """Labels and scores of rows, each predicted by a model that was not fitted on the row.
+
+    Of thousands of labels, `y`, `labels` and `scores` are CSR. Pairs of a row and a label have one
+    entry each in `row`, `label`, `score`, `given` and `predicted`, sorted by label, those of label
+    j from ``start[j]`` to ``start[j + 1]``: all known pairs or, of sparse scores, those with a
+    score, among which are all predicted labels.
+    """
 
     label_names: tuple[str, ...]
     rows: Array  # (n,): positions in the user's table
-    y: Array  # (n, q): true labels, 0 or 1; NaN where they are unknown
-    labels: Array  # (n, q): predicted labels
-    scores: Array  # (n, q): probabilities, or other scores by which labels are ranked
+    y: Matrix  # (n, q): true labels, 0 or 1; NaN where they are unknown
+    labels: Matrix  # (n, q): predicted labels
+    scores: Matrix  # (n, q): probabilities, or other scores by which labels are ranked
     thresholds: Array  # (q,): predicted above them; NaN where label sets are decided otherwise
 
     def __post_init__(self) -> None:
-        self.known = self.y == self.y  # (n, q); NaN is unequal to itself
-        self.has_label = self.y == 1  # (n, q)
-        self.support = self.has_label.sum(axis=0, dtype=int)  # (q,): rows with each label
-        self.share = self.support / np.maximum(self.known.sum(axis=0), 1)
-        self.are_probabilities = bool(self.scores.min() >= 0 and self.scores.max() <= 1)
+        n, q = self.y.shape
+        if sparse.issparse(self.y):
+            scores = self.scores.tocsc()
+            self.row, self.score = scores.indices, scores.data
+            self.label = np.repeat(np.arange(q), np.diff(scores.indptr))
+            self.given, self.predicted = (
+                has_entries(matrix, self.row, self.label) for matrix in (self.y, self.labels)
+            )
+            self.n_known, self.support = np.full(q, n), self.y.sum(axis=0, dtype=int)
+        else:
+            known = self.y == self.y  # NaN, an unknown label, is unequal to itself
+            self.label, self.row = np.nonzero(known.T)
+            self.score = self.scores[self.row, self.label]
+            self.given, self.predicted = (
+                matrix[self.row, self.label] == 1 for matrix in (self.y, self.labels)
+            )
+            self.n_known, self.support = known.sum(axis=0), self.count(self.given)
+        self.start = np.append(0, np.cumsum(np.bincount(self.label, minlength=q)))
+        self.share = self.support / np.maximum(self.n_known, 1)
+        self.are_probabilities = bool(
+            self.score.min(initial=0) >= 0 and self.score.max(initial=1) <= 1
+        )
+
+    def count(self, chosen: Array) -> Array:
+        """Return how many of the chosen pairs each label has."""
+        return np.bincount(self.label[chosen], minlength=self.y.shape[1])
 
 
 def check_metrics(names: Sequence[str]) -> list[str]:
@@ -79,17 +121,20 @@ def check_metrics(names: Sequence[str]) -> list[str]:
 
 
 def evaluate_judged(
-    y: np.ndarray, scores: np.ndarray, labels: np.ndarray, metrics: Sequence[str]
+    y: Matrix, scores: Matrix, labels: Matrix, metrics: Sequence[str]
 ) -> dict[str, float]:
     """Return the metrics of predictions; means over labels are over those that can be judged.
 
     A label that is neither in `y` nor predicted counts as perfect in `labelkin.metrics`, so that
     labels of a few rows would raise the mean in every fold that has none of these rows.
     """
-    known = y == y  # NaN, an unknown label, is unequal to itself
-    if not known.any():
-        return dict.fromkeys(metrics, np.nan)
-    judged = (known & ((y == 1) | (labels == 1))).any(axis=0)
+    if sparse.issparse(y):
+        judged = (y + labels).sum(axis=0) > 0
+    else:
+        known = y == y  # NaN, an unknown label, is unequal to itself
+        if not known.any():
+            return dict.fromkeys(metrics, np.nan)
+        judged = (known & ((y == 1) | (labels == 1))).any(axis=0)
     judged |= not judged.any()
     means = [key for key in metrics if key.startswith("macro_")]
     others = [key for key in metrics if key not in means]
@@ -174,8 +219,8 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
     Labels with few rows, which can hardly be judged, come after the others, and of labels with
     the same F1 those with more rows come first.
     """
-    labels, support = found.labels.astype(bool) & found.known, found.support
-    hits, predicted = (labels & found.has_label).sum(axis=0), labels.sum(axis=0, dtype=int)
+    support, ranked = found.support, _average_precisions(found)
+    hits, predicted = found.count(found.given & found.predicted), found.count(found.predicted)
     parts = {
         "precision": (hits, predicted),
         "recall": (hits, support),
@@ -187,18 +232,35 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
             key: float(part[j] / whole[j]) if whole[j] else None
             for key, (part, whole) in parts.items()
         }
-        known, cut, ranked = found.known[:, j], found.thresholds[j], None
-        if support[j]:
-            ranked = float(average_precision_score(found.y[known, j], found.scores[known, j]))
-        threshold = float(cut) if np.isfinite(cut) else None
+        cut = found.thresholds[j]
         rows.append(
             {"label": name, "rows": int(support[j]), **ratios}
-            | {"average_precision": ranked, "threshold": threshold}
+            | {"average_precision": float(ranked[j]) if support[j] else None}
+            | {"threshold": float(cut) if np.isfinite(cut) else None}
         )
     return sorted(
         rows,
         key=lambda row: (row["rows"] < FEW_ROWS, not row["rows"], row["f1"] or 0, -row["rows"]),
     )
+
+
+def _average_precisions(found: OutOfSample) -> Array:
+    """Return the average precision of each label, as scikit-learn defines it.
+
+    Pairs of equal score have the precision of all pairs down to the last of them. Pairs without a
+    score come last, so that theirs is the share of the label.
+    """
+    order = np.lexsort((-found.score, found.label))
+    label, score, given = found.label[order], found.score[order], found.given[order]
+    different = (np.diff(label) != 0) | (np.diff(score) != 0)
+    last = np.append(np.flatnonzero(different), len(order) - 1)  # of each group of equal scores
+    hits = np.append(0, np.cumsum(given))
+    last = last[np.searchsorted(last, np.arange(len(order)))]
+    first = found.start[label]
+    precision = (hits[last + 1] - hits[first]) / (last + 1 - first)
+    total = np.bincount(label, precision * given, found.y.shape[1])
+    total += (found.support - found.count(found.given)) * found.share
+    return total / np.maximum(found.support, 1)
 
 
 def label_table(rows: Sequence[dict[str, Any]]) -> Any:

@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import _safe_indexing
 
 import labelkin
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import abbreviate, plural
 from labelkin._utils.optional import installed_version
 from labelkin._utils.pages import render_page
 from labelkin.base import Array
 from labelkin.evaluation._figures import (
+    FEW_ROWS,
     MEANINGS,
     OutOfSample,
     format_summary,
@@ -32,12 +34,14 @@ from labelkin.evaluation._figures import (
 from labelkin.explain._explain import describe_row, explain, find_vectorizers
 from labelkin.metrics import METRICS
 from labelkin.metrics._estimators import labels_and_scores
+from labelkin.rows import as_dense
 
 if TYPE_CHECKING:
     from labelkin.evaluation._evaluation import Evaluation
 
 # What a page holds at most, so that it stays small whatever the data.
 _LABELS = 500
+_OF_MANY = 20  # labels shown of thousands: as many frequent ones, rare ones and weak ones
 _SUSPECTS = 30
 _PER_ROW = 2  # doubtful labels of one row
 _MISTAKES = 20  # all folds together
@@ -90,7 +94,7 @@ def render_report(
     shown = show(best.title, best.figures)["figures"]
     value = shown[0].split(" ± ")[0] + " %" * metrics[0].percent
     folds = f"in cross-validation on {min(found.folds, found.n_done)} folds"
-    size = f"{plural(len(found.y), 'row')}, {plural(len(found.label_names), 'label')}"
+    size = f"{plural(found.y.shape[0], 'row')}, {plural(len(found.label_names), 'label')}"
     return render_page(
         "labelkin.evaluation",
         "evaluation",
@@ -114,6 +118,8 @@ def render_report(
         best=shown,
         labels=labels,
         curves=curves,
+        first=first_labels(once) if sparse.issparse(once.y) and once.are_probabilities else None,
+        many=sparse.issparse(once.y),
         growth=growth,
         cross_validated=found.fit_part is not None,
         mistakes=_explain_mistakes(found, once, describe),
@@ -133,30 +139,68 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     """Return the rows of the table of labels, and what the script draws of them."""
     grid = np.round(_STEPS, 3)
     if not once.are_probabilities:
-        grid = np.unique(np.quantile(once.scores, np.linspace(0, 1, len(_STEPS))))
+        grid = np.unique(np.quantile(once.score, np.linspace(0, 1, len(_STEPS))))
 
-    def draw(chosen: Any) -> dict[str, Any]:
-        known = once.known[chosen]
-        y, scores = once.y[chosen][known], once.scores[chosen][known]
-        return label_curves(y, scores, grid, once.are_probabilities)
+    def draw(pairs: slice, n_rows: int) -> dict[str, Any]:
+        curves = label_curves(once.given[pairs], once.score[pairs], grid, once.are_probabilities)
+        return {**curves, "rows": n_rows}  # some may have no score
 
     figures = label_figures(once)
-    frequent = {row["label"] for row in sorted(figures, key=lambda row: -row["rows"])[:_LABELS]}
+    reasons = _choose_labels(figures)
     position = {name: j for j, name in enumerate(once.label_names)}
-    table, drawn = [], []
+    table, drawn, is_other = [], [], np.ones(len(position), dtype=bool)
     for row in figures:
-        if row["label"] in frequent:
-            name = abbreviate(row["label"], _NAME)
-            table.append({**row, "label": name})
+        if row["label"] in reasons:
+            name, j = abbreviate(row["label"], _NAME), position[row["label"]]
+            table.append({**row, "label": name, "reason": reasons[row["label"]]})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
-            drawn.append({**names, **draw(np.s_[:, position[row["label"]]])})
+            drawn.append({**names, **draw(slice(*once.start[j : j + 2]), row["rows"])})
+            is_other[j] = False
+    hits, predicted = (
+        int(once.count(chosen)[is_other].sum())
+        for chosen in (once.given & once.predicted, once.predicted)
+    )
+    others = {"hits": hits, "wrong": predicted - hits, "rows": int(once.support[is_other].sum())}
+    everything = draw(slice(None), int(once.support.sum()))
     return table, {
         "thresholds": grid.tolist(),
         "labels": drawn,
-        "all": {"name": "all labels together", **draw(np.s_[:])},
+        "others": others,  # labels that are not shown, as evaluated
+        "all": {"name": "all labels together", **everything},
         "are_probabilities": once.are_probabilities,
-        "rows": len(once.y),
+        "rows": once.y.shape[0],
     }
+
+
+def _choose_labels(figures: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the labels that are shown: the most frequent ones, or of thousands, each with why."""
+    frequent = sorted(figures, key=lambda row: -row["rows"])
+    if len(figures) < MANY_LABELS:
+        return {row["label"]: "" for row in frequent[:_LABELS]}
+    rare = [row for row in frequent if row["rows"] >= FEW_ROWS][-_OF_MANY:]
+    parts = {"frequent": frequent[:_OF_MANY], "rare": rare, "weak": figures[:_OF_MANY]}
+    reasons: dict[str, list[str]] = {}
+    for reason, rows in parts.items():
+        for row in rows:
+            reasons.setdefault(row["label"], []).append(reason)
+    return {label: ", ".join(names) for label, names in reasons.items()}
+
+
+def first_labels(once: OutOfSample) -> list[tuple[int, float, float]]:
+    """Return how often the most probable label of a row is right, for tenths of the rows.
+
+    Each tenth, from the lowest probabilities to the highest, has its number of rows, its mean
+    probability and its share of right labels; the last entry is of all rows.
+    """
+    order, n = np.argsort(once.score, kind="stable"), once.y.shape[0]
+    probability, right = np.zeros((2, n))
+    # Of the pairs of a row, the last one, with the highest score, is kept.
+    probability[once.row[order]], right[once.row[order]] = once.score[order], once.given[order]
+    rows = np.argsort(probability, kind="stable")
+    return [
+        (len(part), float(probability[part].mean()), float(right[part].mean()))
+        for part in [*np.array_split(rows, min(_BINS, n)), rows]
+    ]
 
 
 def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
@@ -248,8 +292,9 @@ def _explain_mistakes(
     model_of = [model for model, (_, test) in zip(models, found.splits, strict=False) for _ in test]
     mistakes = []
     for i in worst_rows(once, _MISTAKES):
-        row, model, scores = int(once.rows[i]), model_of[i], once.scores[i]
-        given, predicted = once.has_label[i], once.labels[i].astype(bool) & once.known[i]
+        row, model = int(once.rows[i]), model_of[i]
+        y, labels, scores = (as_dense(one[[i]])[0] for one in (once.y, once.labels, once.scores))
+        given, predicted = y == 1, (labels == 1) & (y == y)  # NaN is unequal to itself
         why = None
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
             background = found.X if isinstance(found.X, np.ndarray) else None
@@ -293,7 +338,6 @@ def odds_against(y: Array, probability: Array, share: Array) -> Array:
         the row has it:           (1 - p) / p · s / (1 - s)
 
     Without the last factor, rows of a rare label, whose p is always low, would stand out most.
-    `y` and `probability` have the shape (n, q), `share` (q,).
     """
     p = np.clip(probability, _SMALLEST, 1 - _SMALLEST)
     s = np.clip(share, _SMALLEST, 1 - _SMALLEST)
@@ -307,11 +351,13 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
     mistake are left out.
     """
-    against = np.abs(found.scores)
+    wrong = np.flatnonzero(found.given != found.predicted)
+    against = np.abs(found.score[wrong])
     if found.are_probabilities:
-        against = odds_against(found.has_label, found.scores, found.share)
-    is_wrong = found.known & (found.labels.astype(bool) != found.has_label)
-    sizes = np.where(is_wrong, against, -np.inf).max(axis=1)
+        share = found.share[found.label[wrong]]
+        against = odds_against(found.given[wrong], found.score[wrong], share)
+    sizes = np.full(len(found.rows), -np.inf)
+    np.maximum.at(sizes, found.row[wrong], against)
     order = np.argsort(-sizes, kind="stable")[:most]
     return order[np.isfinite(sizes[order])]
 
@@ -329,22 +375,18 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
     # Probabilities that are too certain are corrected by a nondecreasing curve from them to
     # observed shares, fitted to all pairs of a row and a label: one pair hardly influences it.
     # Both are clipped to [1 / (n + 2), 1 − 1 / (n + 2)], for n pairs.
-    smallest = 1 / (np.count_nonzero(found.known) + 2)
+    smallest = 1 / (len(found.score) + 2)
     curve = IsotonicRegression(y_min=smallest, y_max=1 - smallest, out_of_bounds="clip")
-    curve.fit(found.scores[found.known], found.y[found.known].astype(float))
-    fitted = np.clip(curve.predict(found.scores.ravel()), smallest, 1 - smallest)
-    fitted, given = (
-        fitted.reshape(found.scores.shape),
-        np.clip(found.scores, smallest, 1 - smallest),
-    )
-    probability = np.where(np.abs(fitted - 0.5) < np.abs(given - 0.5), fitted, given)
-    odds = _ASSUMED * odds_against(found.has_label, probability, found.share)
-    doubt = np.where(found.known, odds / (1 + odds), 0.0)
-    count = int((doubt > 0.5).sum())
-    order = np.argsort(-doubt, axis=None, kind="stable")[:count]
+    fitted = curve.fit_transform(found.score, found.given.astype(float))
+    fitted, score = (np.clip(one, smallest, 1 - smallest) for one in (fitted, found.score))
+    probability = np.where(np.abs(fitted - 0.5) < np.abs(score - 0.5), fitted, score)
+    odds = _ASSUMED * odds_against(found.given, probability, found.share[found.label])
+    doubtful = np.flatnonzero(odds > 1)
+    order = np.lexsort((found.label[doubtful], found.row[doubtful], -odds[doubtful]))
     listed: Counter[int] = Counter()
     suspects: list[dict[str, Any]] = []
-    for i, j in zip(*np.unravel_index(order, doubt.shape), strict=True):
+    for pair in doubtful[order]:
+        i, j = found.row[pair], found.label[pair]
         # All labels of a row that is unlike the others would fill the list.
         listed[i] += 1
         if listed[i] <= _PER_ROW and len(suspects) < most:
@@ -352,12 +394,12 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
                 {
                     "row": int(found.rows[i]) + 1,
                     "label": abbreviate(found.label_names[j], _NAME),
-                    "given": bool(found.has_label[i, j]),
-                    "probability": float(found.scores[i, j]),
-                    "doubt": float(doubt[i, j]),
+                    "given": bool(found.given[pair]),
+                    "probability": float(found.score[pair]),
+                    "doubt": float(odds[pair] / (1 + odds[pair])),
                 }
             )
-    return suspects, count
+    return suspects, len(doubtful)
 
 
 def _model_card(
@@ -377,10 +419,10 @@ def _model_card(
         card += [] if kinds else [("columns", f"{schema.n_features:,} numbers")]
     if source and Path(source).is_file():
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
-    per_row = (y == 1).sum() / len(y)
-    card += [("rows", f"{len(y):,}"), ("labels", f"{y.shape[1]:,}, {per_row:.2f} per row")]
-    if found.n_known < y.size:
-        card.append(("known labels", f"{found.n_known:,} of {y.size:,} cells"))
+    n, q = y.shape
+    card += [("rows", f"{n:,}"), ("labels", f"{q:,}, {(y == 1).sum() / n:.2f} per row")]
+    if found.n_known < found.n_cells:
+        card.append(("known labels", f"{found.n_known:,} of {found.n_cells:,} cells"))
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model

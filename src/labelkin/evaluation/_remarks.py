@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from labelkin._utils.names import join_names, plural
@@ -36,9 +37,10 @@ _DECIDED = {
 
 def list_remarks(found: "Evaluation") -> list[str]:
     """Return what restricts the meaning of the figures, one sentence each."""
-    n, seen, remarks = len(found.y), found.n_seen, []
-    known = found.y == found.y  # NaN is unequal to itself
-    n_judged = int(known.any(axis=1).sum())
+    n, seen, remarks = found.y.shape[0], found.n_seen, []
+    n_judged = n
+    if found.n_known < found.n_cells:
+        n_judged = int((found.y == found.y).any(axis=1).sum())  # NaN is unequal to itself
     if seen:
         verb = "is" if seen == 1 else "are"
         effect = "are too good" if 10 * seen >= n else "may be slightly too good"
@@ -47,10 +49,10 @@ def list_remarks(found: "Evaluation") -> list[str]:
             f"{effect}; evaluate the model on other rows, or cross-validate: labelkin evaluate DATA"
         )
     remarks += found.split_remarks
-    if found.n_known < known.size:
+    if found.n_known < found.n_cells:
         remarks.append(
-            f"{found.n_known:,} of {known.size:,} labels are known "
-            f"({100 * found.n_known / known.size:.1f} %), in {n_judged:,} of {n:,} rows: the "
+            f"{found.n_known:,} of {found.n_cells:,} labels are known "
+            f"({100 * found.n_known / found.n_cells:.1f} %), in {n_judged:,} of {n:,} rows: the "
             "figures count known labels only"
         )
     if n <= _FEW:
@@ -61,10 +63,17 @@ def list_remarks(found: "Evaluation") -> list[str]:
     if found.y.shape[1] == 1 and "average_precision" in found.metrics:
         remarks.append("with one label, average precision is 100 % for any method: see the label's")
     remarks += _list_rare_labels(found)
+    if sparse.issparse(found.y):
+        present = [one for one in found.per_label if one["rows"]]
+        never = sum(one["precision"] is None for one in present)
+        remarks.append(
+            f"{never:,} of the {len(present):,} labels that rows have are never predicted by "
+            f"{found.results[found.best].title}"
+        )
     if n_empty := found.n_without_labels:
         share = 100 * n_empty / n_judged
         remark = f"{n_empty:,} of {n_judged:,} rows {'has' if n_empty == 1 else 'have'} no label"
-        remark += " among the known ones" if found.n_known < known.size else ""
+        remark += " among the known ones" if found.n_known < found.n_cells else ""
         remarks.append(
             f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
             if "one_error" in found.metrics
@@ -102,7 +111,9 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
     tested = np.array([y[test].sum(axis=0) for _, test in once])
     trained = np.array([y[train].sum(axis=0) for train, _ in once])
     rows, n_folds = tested.sum(axis=0), (tested > 0).sum(axis=0)
-    n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)  # known, by label
+    n = np.array(sum(len(test) for _, test in once))  # known rows of each label
+    if found.n_known < found.n_cells:
+        n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)
     alone = (n_folds == 1) & ((tested > 0) & (trained == 0)).any(axis=0) & (len(once) > 1)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
     sentences = {
@@ -128,12 +139,14 @@ def compare_decisions(found: "Evaluation") -> list[dict[str, Any]]:
 
     The thresholds that decide a fold are learned from the out-of-sample scores of the other folds
     of its repetition. Each entry has the value of ``--decide``, ``decide``, empty for the method's
-    own decision, a ``title`` and ``figures``. Empty without probabilities, or with one fold.
+    own decision, a ``title`` and ``figures``. Empty without probabilities, with one fold, and of
+    thousands of labels.
     """
     best, n = found.results[found.best], min(found.folds, found.n_done)
     scores = best.scores
-    are_probabilities = all(one.min() >= 0 and one.max() <= 1 for one in scores)
-    if n < 2 or found.fit_part is None or not are_probabilities or found.y.size > _LARGEST:
+    if n < 2 or found.fit_part is None or sparse.issparse(found.y) or found.n_cells > _LARGEST:
+        return []
+    if not all(one.min() >= 0 and one.max() <= 1 for one in scores):
         return []
     targets = [metric for metric in found.metrics if METRICS[metric].needs == "label"]
     own = {metric: best.figures[metric] for metric in found.metrics}

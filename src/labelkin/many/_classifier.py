@@ -24,7 +24,7 @@ from labelkin.many._ranker import (
     map_blocks,
 )
 from labelkin.many._sources import Forest, Names, Neighbors, Words
-from labelkin.many._sparse import row_of_entries, unit_rows
+from labelkin.many._sparse import has_entries, row_of_entries, unit_rows
 from labelkin.many._tree import LabelTree, label_centroids
 from labelkin.rows import Labels, is_dask, to_numpy
 
@@ -228,7 +228,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             self.ranker_ = Ranker(names, log_frequency(labels_rest))
             found, own = self._candidates(X[held_out]), labels.take(held_out)
             row = row_of_entries(found.indptr)
-            relevant = _lookup(own.Y, row, found.labels)
+            relevant = has_entries(own.Y, row, found.labels)
             self.ranker_.fit(found, relevant, None if own.weight is None else own.weight[row])
             proba, weights = self.ranker_.proba(found), own.weights[row]
             progress.step()
@@ -415,12 +415,6 @@ def _as_csr(X: Any) -> Matrix:
     found.eliminate_zeros()
     found.sort_indices()
     return found
-
-
-def _lookup(Y: Matrix, row: Array, column: Array) -> Array:
-    """Return the entries of CSR labels at sorted places of rows, as booleans."""
-    keys = row_of_entries(Y.indptr).astype(np.int64) * Y.shape[1] + Y.indices
-    return np.isin(row.astype(np.int64) * Y.shape[1] + column, keys)
 
 
 def _best_cut(proba: Array, relevant: Array, weight: Array, total: float) -> float:

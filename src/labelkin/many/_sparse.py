@@ -36,6 +36,12 @@ def row_of_entries(indptr: Array) -> Array:
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
 
 
+def has_entries(S: Matrix, row: Array, column: Array) -> Array:
+    """Return whether the matrix stores an entry at each of the given places."""
+    keys = row_of_entries(S.indptr).astype(np.int64) * S.shape[1] + S.indices
+    return np.isin(row.astype(np.int64) * S.shape[1] + column, keys)
+
+
 def unit_rows(S: Matrix) -> Matrix:
     """Return rows of length 1; rows of zeros stay."""
     norms = np.sqrt(np.asarray(S.multiply(S).sum(axis=1)).ravel())

@@ -4,7 +4,8 @@ Every metric is a sum of gains over the first k places of a row, divided by the 
 gain of a relevant label is 1 or, in the propensity-scored form, 1 / propensity: the probability
 that a relevant label is also marked as such is lower for rare labels, and the weighted sum has the
 expectation that complete labels would give (Jain, Prabhu and Varma, 2016). This form is divided by
-what the best ranking reaches.
+what the best ranking reaches. Of a row with fewer than k known labels, all of these are counted, as
+if k were their number.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from labelkin._utils.labels import check_labels
-from labelkin.metrics._inputs import check_scores
+from labelkin.metrics._inputs import check_match
 from labelkin.metrics._ranking import Ties, check_ties
 from labelkin.rows import to_numpy
 
@@ -31,7 +32,7 @@ def precision_at_k(
     Parameters
     ----------
     y_true : array-like or sparse matrix of shape (n, q)
-        The true labels, 0 or 1.
+        The true labels, 0 or 1; NaN where they are unknown.
     y_score : array-like or sparse matrix of shape (n, q)
         A score per label; entries that a sparse matrix does not store are 0.
     k : int, default=5
@@ -103,7 +104,7 @@ def coverage_at_k(y_true: Any, y_score: Any, k: int = 5, *, ties: Ties = "agains
     >>> coverage_at_k([[1, 0, 0], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.8, 0.2, 0.3]], k=1)
     0.5
     """
-    Y, S = _check(y_true, y_score, k, ties)
+    Y, S, _ = _check(y_true, y_score, k, ties)
     found = np.zeros(Y.shape[1], dtype=bool)
     for relevant, first, columns in _blocks(Y, S, k, ties, np.ones(Y.shape[1])):
         hits = np.take_along_axis(relevant, first, axis=1) > 0
@@ -149,29 +150,30 @@ def _mean(
     ties: Ties,
 ) -> float:
     """Return the mean of gains / norm; with propensities, divided by the largest possible."""
-    Y, S = _check(y_true, y_score, k, ties)
+    Y, S, n_known = _check(y_true, y_score, k, ties)
     q = Y.shape[1]
     p = np.ones(q) if propensity is None else np.asarray(propensity, dtype=float)
     if p.shape != (q,) or not ((p > 0) & (p <= 1)).all():
         raise ValueError(f"propensity must hold {q} numbers above 0 and up to 1, one per label.")
     discount = 1 / np.log2(np.arange(2, k + 2)) if kind == "ndcg" else np.ones(k)
-    size = np.arange(q + 1)  # number of relevant labels of a row
+    size = np.diff(Y.indptr)  # number of relevant labels of each row
     if kind == "precision":
-        norm = np.full(q + 1, k)
+        norm = np.minimum(n_known, k)
     elif kind == "recall":
         norm = np.maximum(size, 1)
     else:
         norm = np.append(1.0, discount.cumsum())[np.minimum(size, k)]
-    total = best = 0.0
+    reached, largest = [], []
     for gains, first, _ in _blocks(Y, S, k, ties, 1 / p):
-        divisor = norm[np.count_nonzero(gains, axis=1)]
-        total += (np.take_along_axis(gains, first, axis=1) @ discount / divisor).sum()
+        reached.append(np.take_along_axis(gains, first, axis=1) @ discount)
         if propensity is not None:
-            largest = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
-            best += (largest @ discount / divisor).sum()
+            best = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
+            largest.append(best @ discount)
+    total = (np.concatenate(reached) / norm).sum()
     if propensity is None:
         return float(total / Y.shape[0])
-    return float(total / best) if best else 0.0
+    possible = (np.concatenate(largest) / norm).sum()
+    return float(total / possible) if possible else 0.0
 
 
 def _blocks(
@@ -199,14 +201,13 @@ def _blocks(
         yield gains, label[order][place < k].reshape(-1, k), columns
 
 
-def _check(y_true: Any, y_score: Any, k: int, ties: Ties) -> tuple[Any, Any]:
+def _check(y_true: Any, y_score: Any, k: int, ties: Ties) -> tuple[Any, Any, np.ndarray]:
+    """Return labels, scores, and the number of known labels of each row; unknown ones rank last."""
     check_ties(ties)
-    Y = sparse.csr_array(check_labels(to_numpy(y_true), "y_true"))
-    S = check_scores(y_score, keep_sparse=True)
-    if Y.shape != S.shape:
-        raise ValueError(
-            f"y_true and y_score must have the same shape, but have {Y.shape} and {S.shape}."
-        )
+    Y, S, known = check_match(y_true, y_score, "y_score", keep_sparse=True)
+    n_known = np.full(*Y.shape)
+    if known is not None:
+        S, n_known = np.where(known, S, -np.inf), known.sum(axis=1)
     if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= Y.shape[1]:
         raise ValueError(f"k must be a whole number from 1 to {Y.shape[1]}, not {k!r}.")
-    return Y, S
+    return sparse.csr_array(Y), S, n_known

@@ -12,8 +12,10 @@ from scipy.special import softmax
 from labelkin.rows import as_dense, to_numpy
 
 
-def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
+def estimator_scores(estimator: Any, X: Any, n_labels: int, keep_sparse: bool = False) -> Any:
     """Return the scores of the positive class as a NumPy array, one column per label.
+
+    With `keep_sparse`, those of thousands of labels may be a CSR array.
 
     They come from ``predict_proba``, or without it from ``decision_function``, in any of these
     forms: one (n, q) array, as labelkin's classifiers and scikit-learn's chains and networks
@@ -29,6 +31,8 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int) -> np.ndarray:
             f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
             "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
         )
+    if keep_sparse and sparse.issparse(scores):
+        return scores
     return _score_matrix(estimator, scores, n_labels)
 
 
@@ -121,6 +125,9 @@ def label_thresholds(estimator: Any, n_labels: int) -> np.ndarray:
     """
     final = getattr(estimator, "pipeline_", estimator)
     final = final.steps[-1][1] if hasattr(final, "steps") else final
+    final = getattr(final, "label_tree_", final)  # of Kin with thousands of labels
+    if hasattr(final, "threshold_"):
+        return np.full(n_labels, final.threshold_)
     found = getattr(getattr(final, "decision_", None), "thresholds_", None)
     if found is not None:
         return np.asarray(found, dtype=float)

@@ -21,15 +21,20 @@ def check_scores(y_score: Any, keep_sparse: bool = False) -> Any:
     return array
 
 
-def check_match(y_true: Any, prediction: Any, name: str) -> tuple[Any, Any, np.ndarray | None]:
+def check_match(
+    y_true: Any, prediction: Any, name: str, keep_sparse: bool = False
+) -> tuple[Any, Any, np.ndarray | None]:
     """Return true labels and ``y_score`` or ``y_pred``, of one shape, and which labels are known.
 
     The third result is None where all are; else unknown labels are 0, and rows without a known
-    label are left out.
+    label are left out. Sparse scores are dense in the result unless `keep_sparse`.
     """
     Y, known = split_unknown(to_numpy(y_true), "y_true")
     is_score = name == "y_score"
-    Z = check_scores(prediction) if is_score else check_labels(to_numpy(prediction), name)
+    if is_score:
+        Z = check_scores(prediction, keep_sparse)
+    else:
+        Z = check_labels(to_numpy(prediction), name)
     if Y.shape != Z.shape:
         raise ValueError(
             f"y_true and {name} must have the same shape, but have {Y.shape} and {Z.shape}."

@@ -194,18 +194,17 @@ def _mean_over_rows(
     the scores are places from the bottom: distinct, the higher of equal labels better.
     """
     check_ties(ties)
-    Y, S, known = check_match(y_true, y_score, "y_score")
-    Y = as_dense(Y)
-    n_known = np.full(len(Y), Y.shape[1]) if known is None else known.sum(axis=1)
+    Y, S, known = check_match(y_true, y_score, "y_score", keep_sparse=True)
+    n_known = np.full(*Y.shape) if known is None else known.sum(axis=1)
     total = 0.0
     for width in np.unique(n_known):
         rows = np.flatnonzero(n_known == width)
         for batch in gen_batches(len(rows), max(_ENTRIES // width, 1)):
-            y, s = Y[rows[batch]], S[rows[batch]]
+            y, s = as_dense(Y[rows[batch]]), as_dense(S[rows[batch]])
             if known is not None:
                 y, s = (part[known[rows[batch]]].reshape(-1, width) for part in (y, s))
             total += metric(y, rankdata(s, "ordinal", axis=1) if ties == "index" else s).sum()
-    return float(total / len(Y))
+    return float(total / len(n_known))
 
 
 def _ranks(Y: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any, Literal
 
 from labelkin._utils.labels import as_matrix
+from labelkin.metrics import _at_k as at_k
 from labelkin.metrics import _label_sets as sets
 from labelkin.metrics import _ranking as ranking
 from labelkin.metrics._estimators import estimator_scores
 from labelkin.metrics._inputs import check_scores
 from labelkin.metrics._ranking import Ties, check_ties
+from labelkin.rows import to_numpy
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,14 @@ class Metric:
         return self.function(y_true, prediction)
 
 
+def _at_most(
+    k: int, function: Callable[..., float], y_true: Any, y_score: Any, *, ties: Ties = "against"
+) -> float:
+    """Return a metric of the first k labels, or of all where there are fewer."""
+    k = min(k, as_matrix(to_numpy(y_true), "y_true").shape[1])
+    return function(y_true, y_score, k, ties=ties)
+
+
 def _all_metrics() -> dict[str, Metric]:
     paper, up, down = True, True, False
     tied: dict[str, Any] = {"has_ties": True}
@@ -110,6 +120,15 @@ def _all_metrics() -> dict[str, Metric]:
         Metric("is_error", "Is-error", ranking.is_error, "score", down, **tied),
         Metric("margin", "Margin", ranking.margin, "score", down, percent=False, **tied),
     ]
+    for title, first, k in [
+        ("Precision", at_k.precision_at_k, 1),
+        ("Precision", at_k.precision_at_k, 5),
+        ("Recall", at_k.recall_at_k, 5),
+        ("nDCG", at_k.ndcg_at_k, 5),
+    ]:
+        function = partial(_at_most, k, first)
+        name = f"{title.lower()}_at_{k}"
+        metrics.append(Metric(name, f"{title} at {k}", function, "score", up, **tied))
     return {metric.name: metric for metric in metrics}
 
 
@@ -142,8 +161,9 @@ def evaluate(
     y_true : array-like or sparse matrix of shape (n, q)
         The true labels, 0 or 1; NaN, None or pandas' NA where they are unknown. A row counts its
         known labels only, and a row without any does not count: see :mod:`labelkin.metrics`.
-    y_score : array-like of shape (n, q)
-        A score per label, such as ``predict_proba`` returns; larger means more relevant.
+    y_score : array-like or sparse matrix of shape (n, q)
+        A score per label, such as ``predict_proba`` returns; larger means more relevant. Entries
+        that a sparse matrix does not store are 0.
     y_pred : array-like or sparse matrix of shape (n, q), optional
         The predicted labels; by default those with a score above 0.5.
     metrics : iterable of str
@@ -191,7 +211,7 @@ def evaluate(
     chosen = [_find(name) for name in metrics]
     predictions = {
         "score": y_score,
-        "label": check_scores(y_score) > 0.5 if y_pred is None else y_pred,
+        "label": check_scores(y_score, keep_sparse=True) > 0.5 if y_pred is None else y_pred,
     }
     return {metric.name: metric(y_true, predictions[metric.needs], ties=ties) for metric in chosen}
 
@@ -215,7 +235,8 @@ class Scorer:
         if self.metric.needs == "label":
             prediction = estimator.predict(X)
         else:
-            prediction = estimator_scores(estimator, X, as_matrix(y, "y").shape[1])
+            q = as_matrix(y, "y").shape[1]
+            prediction = estimator_scores(estimator, X, q, keep_sparse=True)
         return self.metric.sign * self.metric(y, prediction)
 
     def __repr__(self) -> str:

@@ -232,11 +232,12 @@ def read_target(
             return y, LabelColumns(()), None
         found = LabelColumns.find(table, **options | {"label_column": name})
     else:
-        if missing is not None and np.ndim(y) == 2:
+        y = y if hasattr(y, "ndim") else np.asarray(y)
+        if missing is not None and y.ndim == 2:
             y, known = split_unknown(y, "y")
             if known is not None:
                 y, _ = settle_missing(np.where(known, y, np.nan), [], missing)
-        found = LabelColumns((), missing=missing if np.ndim(y) == 2 else None)
+        found = LabelColumns((), missing=missing if y.ndim == 2 else None)
         y, rows = found.drop_unknown(y)
         return y, found, rows
     labels, rows = found.drop_unknown(found.read(table))

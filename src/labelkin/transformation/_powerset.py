@@ -126,6 +126,5 @@ def distinct_label_sets(Y: Array, weight: Array | None = None) -> tuple[Array, A
     of the samples.
     """
     sets, codes = np.unique(Y, axis=0, return_inverse=True)
-    codes = codes.ravel()  # NumPy 2.0 returns a column
     order = np.argsort(-np.bincount(codes, weight), kind="stable")
     return sets[order], np.argsort(order)[codes]

@@ -14,7 +14,8 @@
   }
   const evaluated = data.labels.map((label) => nearest(label.threshold));
   const places = [...evaluated];
-  let shared = nearest(0.5); // where the slider of all labels stands
+  const usual = new Set(evaluated).size === 1 ? evaluated[0] : nearest(0.5);
+  let shared = usual; // where the slider of all labels stands
   let chosen = 0;
 
   function figures(hits, wrong, rows) {
@@ -28,7 +29,7 @@
   }
   const at = (curve, place) => figures(curve.hits[place], curve.wrong[place], curve.rows);
   function total() {
-    let [hits, wrong, rows] = [0, 0, 0];
+    let { hits, wrong, rows } = data.others; // labels that are not shown
     data.labels.forEach((label, i) => {
       hits += label.hits[places[i]];
       wrong += label.wrong[places[i]];
@@ -124,7 +125,7 @@
     const curve = curves[chosen];
     const place = chosen === last ? shared : places[chosen];
     const now = at(curve, place);
-    const before = at(curve, chosen === last ? nearest(0.5) : evaluated[chosen]);
+    const before = at(curve, chosen === last ? usual : evaluated[chosen]);
     slider.value = place;
     slider.setAttribute("aria-valuetext", cut(place));
     one("cut").textContent = cut(place);
@@ -132,10 +133,10 @@
     for (const key of ["hits", "missed", "wrong"]) one(key).textContent = now[key].toLocaleString("en");
     drawPrecisionRecall(curve, now);
     drawCalibration(curve);
-    const sum = total();
-    for (const key of ["precision", "recall", "f1"]) one(`micro-${key}`).textContent = percent(sum[key]);
     const moved = data.labels.filter((_, i) => places[i] !== evaluated[i]);
     const together = moved.length === last && new Set(places).size === 1;
+    const sum = together ? at(data.all, places[0]) : total();
+    for (const key of ["precision", "recall", "f1"]) one(`micro-${key}`).textContent = percent(sum[key]);
     one("options").textContent = together
       ? `--threshold ${cut(places[0])}`
       : data.labels
@@ -176,7 +177,7 @@
   });
   one("reset").addEventListener("click", () => {
     if (chosen === last) {
-      shared = nearest(0.5);
+      shared = usual;
       evaluated.forEach((place, i) => { places[i] = place; });
       show();
     } else move(evaluated[chosen]);

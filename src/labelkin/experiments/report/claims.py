@@ -13,6 +13,7 @@ should be `better` than which.
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, groupby, pairwise, product
 
 import pandas as pd
@@ -49,10 +50,15 @@ class Evidence:
             main, components = components, main
         return cls(main, components, Sweep.all_of(frame))
 
+    @cached_property
+    def _table3(self) -> dict[str, Comparison]:
+        """Table 3 by reading; made once, since a comparison keeps the tests of its pairs."""
+        return {reading: self.main.in_paper_columns(reading) for reading in self.main.readings}
+
     def over(self, what: str, reading: str = "") -> list[Comparison]:
         """Return the comparisons that a claim is about; `reading` is one of Table 3's settings."""
         if what == "table3":
-            return [self.main.in_paper_columns(reading)]
+            return [self._table3.get(reading, self._table3["settings of the text"])]
         if what == "components":
             return [self.components]
         methods = _BASES if what == "estimator" else ("vpcme",)

@@ -230,7 +230,7 @@ class Comparison:
 
     def in_paper_columns(self, reading: str) -> "Comparison":
         """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        columns = self.readings.get(reading, self.readings["settings of the text"])
+        columns = self.readings[reading]
         names = {method: name for name, method in columns.items()}
         chosen = self.among(names)
         frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
