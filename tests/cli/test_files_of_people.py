@@ -224,6 +224,17 @@ def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):
     run(capsys, *json.loads(out)["next"].split()[1:])
 
 
+def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    columns = {"size": NUMBERS[:, 0], "red, dark": NUMBERS[:, 0] > 0, "blue": NUMBERS[:, 1] > 0}
+    pd.DataFrame(columns).to_csv("colours.csv", index=False)
+    words = ["colours.csv", "--labels", "blue", "--labels", "red, dark"]
+    out, _ = run(capsys, "fit", *words, "-m", "mlknn", "--json")
+    assert json.loads(out)["labels"] == ["red, dark", "blue"]
+    out, _ = run(capsys, "datasets", "describe", *words, "--json")
+    assert json.loads(out)["labels"] == 2
+
+
 def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     days = [f"{1 + i % 5:02}/{1 + i % 4:02}/2024" for i in range(N)]

@@ -27,6 +27,14 @@ def test_csv(tmp_path):
     assert_same(got, [[0.5, 3], [np.nan, 4], [np.nan, -1e-3]], np.array([[1, 0], [0, 1], [1, 0]]))
 
 
+@pytest.mark.parametrize("top", ["# made by hand; 2024\r\n", "# one\n# two, three and, four\n"])
+@pytest.mark.parametrize("first", ["a", "#a"])
+def test_comments_on_top_are_left_out(tmp_path, top, first):
+    got = table(tmp_path, f"\ufeff{top}{first};b;drama\n1;2;0\n3;4;1\n", labels="drama")
+    assert got.feature_names == [first, "b"]
+    np.testing.assert_array_equal(got.data, [[1, 2], [3, 4]])
+
+
 def test_empty_rows_at_the_end_are_left_out(tmp_path):
     got = table(tmp_path, "a,b,y\n1,2,0\n,,1\n3,4,1\n,,\n,,\n", labels="y")
     assert_same(got, [[1, 2], [np.nan, np.nan], [3, 4]], np.array([[0], [1], [1]]))

@@ -1,14 +1,23 @@
 """Tables to features: what a column is taken for, and what the pipeline makes of it."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from labelkin import MLkNNClassifier
 from labelkin.datasets import FormatError, RawTable, read_table
-from labelkin.tabular import DateEncoder, LabelColumns, Schema, StringConverter
+from labelkin.tabular import (
+    DateEncoder,
+    LabelColumns,
+    Schema,
+    StringConverter,
+    find_training_data,
+)
 from labelkin.tabular._dates import parse_date
 from labelkin.tabular._pipeline import make_pipeline
+from labelkin.tabular._schema import table_of_records
 from support.damaged import cpu_limit
 from support.data import make_data
 
@@ -372,3 +381,12 @@ def test_more_labels_than_memory(tmp_path):
     path.write_text("".join(f"{10 * i} 1:1\n" for i in range(20_000)))
     with pytest.raises(FormatError, match=r"t\.svm: a table of 20,000 labels unpacks to more than"):
         read_table(path)
+
+
+def test_nested_records_are_read_as_from_a_file(tmp_path):
+    rows = [{"user": {"age": 20 + i, "home": {"city": "Ulm"}}, "old": i % 2} for i in range(9)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    training = find_training_data(read_table(tmp_path / "rows.json"), "old")
+    records = [{"user": {"age": 33, "home": {"city": "Bonn"}}, "old": 1}, {"user.age": 41}]
+    found = training.schema.read(table_of_records(records, training.schema))
+    np.testing.assert_array_equal(np.asarray(found["user.age"], dtype=float), [33, 41])

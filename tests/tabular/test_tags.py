@@ -75,6 +75,7 @@ def test_lists_of_objects_in_a_frame():
         (["new york", "san jose", "new york"], ["new york", "san jose"]),
         (["27", "3;10", "1;27"], ["1", "10", "27", "3"]),
         ([27, 3, 10, 27, 3, 10], ["10", "27", "3"]),
+        (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._options import Decision, ReadingOptions, TableOptions, names_of
+from labelkin.cli._options import Decision, ReadingOptions, TableOptions, label_choice, names_of
 from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
@@ -32,17 +32,18 @@ def read_training_data(
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
+    labels = label_choice(options.labels)
     preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
         table = read_table(
             path,
             **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-            labels=options.labels,
+            labels=labels,
             expected=columns,
         )
         training = find_training_data(
             table,
-            options.labels,
+            labels,
             label_column=options.label_column,
             separator=_TAB.get(options.separator, options.separator),
             ignore_case=options.ignore_case,

@@ -55,14 +55,22 @@ ModelFile = Annotated[
 ]
 Empty = StrEnum("Empty", ["no", "unknown", "drop"])
 Labels = Annotated[
-    str | None,
+    list[str] | None,
     column_option(
         "--labels",
         "-l",
         help="Label columns, if the file does not declare them: names separated by commas, a "
-        "count (3: the first three columns, -3: the last three), or one column of tags.",
+        "count (3: the first three columns, -3: the last three), or one column of tags. "
+        "If repeated, each is one name, which may contain commas.",
     ),
 ]
+
+
+def label_choice(given: list[str] | None) -> str | list[str] | None:
+    """Return what ``--labels`` names: a text, or if it was repeated, a list of names."""
+    return given[0] if given and len(given) == 1 else given or None
+
+
 MissingLabels = Annotated[
     Empty | None,
     column_option(

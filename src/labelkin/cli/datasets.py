@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labelkin.cli._data import check_data_file
-from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite
+from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite, label_choice
 from labelkin.cli._output import check_output, echo, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -77,12 +77,13 @@ def describe(
     from labelkin.tabular import find_training_data
 
     try:
-        bunch = _load(source, labels, subset, data, missing_labels)
+        bunch = _load(source, label_choice(labels), subset, data, missing_labels)
     except FormatError:  # perhaps a table with columns of any kind
         table = read_table(source)
         if table.target is not None:
             raise
-        bunch = find_training_data(table, labels, missing_labels=missing_labels).as_bunch()
+        chosen = label_choice(labels)
+        bunch = find_training_data(table, chosen, missing_labels=missing_labels).as_bunch()
     for guess in bunch.get("guesses", ()):
         typer.echo(f"reading {bunch.name}: {guess} (--missing-labels)", err=True)
     statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
@@ -109,7 +110,7 @@ def convert(
 
     check_output(out, overwrite, inputs=[Path(source)])
     with progress_bar("converting", hidden=False):
-        bunch = _load(source, labels, subset, data)
+        bunch = _load(source, label_choice(labels), subset, data)
         names = ("feature_names", "label_names", "feature_n_values", "split")
         write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
@@ -147,7 +148,7 @@ def fetch(
 
 def _load(
     source: str,
-    labels: str | None,
+    labels: str | list[str] | None,
     subset: str | None,
     data: Path | None,
     missing_labels: str | None = None,

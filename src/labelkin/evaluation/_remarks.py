@@ -60,6 +60,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
             f"with only {plural(n, 'row')}, a share such as subset accuracy has a 95 % margin of "
             f"up to ±{100 * min(1, 0.98 / np.sqrt(n)):.0f} points"
         )
+    if found.y.shape[1] == 1 and "average_precision" in found.metrics:
+        remarks.append("with one label, average precision is 100 % for any method: see the label's")
     remarks += _list_rare_labels(found)
     if sparse.issparse(found.y):
         present = [one for one in found.per_label if one["rows"]]

@@ -1,6 +1,7 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, get_args
@@ -309,16 +310,18 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
     A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
-    of a matrix, a row may also be a list of all its numbers. Errors call the rows `source`.
+    of a matrix, a row may also be a list of all its numbers. As in a file, a field of a nested
+    object is the column ``a.b``. Errors call the rows `source`.
     """
     names, is_matrix = schema.feature_names, schema.columns is None
     n = schema.n_features if names is None else len(names)
     if len(rows) * n > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {n:,} values are too many")
+    parents = {name[: dot.start()] for name in names or () for dot in re.finditer(r"\.", name)}
+    rows = [dict(_flatten(row, parents)) if isinstance(row, dict) else row for row in rows]
     cells: list[list[Any]] = []
     for number, row in enumerate(rows, start=1):
         if names is not None and isinstance(row, dict):
-            row = {normal_form(name): value for name, value in row.items()}
             row = [row.get(name) for name in names]
         elif not (is_matrix and isinstance(row, list) and len(row) == n):
             form = f"a list of {n:,} numbers" if is_matrix else "an object of columns and values"
@@ -332,7 +335,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
                 raise FormatError(source, f"row {number}: {column} holds {error}") from None
     if is_matrix:
         return RawTable(source, np.array(cells, dtype=np.float64), names)
-    present = dict.fromkeys(normal_form(name) for row in rows for name in row if _is_unicode(name))
+    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
     left_out = [name for name in names or () if name not in present]
     unknown = [name for name in present if name not in set(names or ())][:_MAX_UNKNOWN]
     if unknown and len(left_out) == n:
@@ -342,6 +345,16 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
     frame = import_optional("pandas").DataFrame(cells, columns=names, dtype=object)
     return RawTable(source, frame, [*(names or ()), *unknown], decimal=schema.decimal)
+
+
+def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield columns and values; an object is opened only if the model has columns in it."""
+    for key, value in row.items():
+        name = prefix + normal_form(key)
+        if isinstance(value, dict) and name in parents:
+            yield from _flatten(value, parents, f"{name}.")
+        else:
+            yield name, value
 
 
 def _read_value(value: Any, is_matrix: bool) -> float | str | None:

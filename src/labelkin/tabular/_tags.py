@@ -13,7 +13,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
-_SEPARATORS = (";", "|", ",", "/", "\t", "\n")
+_SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；")
 # What people write into a column of tags for a row without any.
 _NONE = {
     *("none", "nothing", "n/a", "na", "null", "nil", "nan", "-", "--", "empty"),

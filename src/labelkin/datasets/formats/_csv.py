@@ -18,6 +18,8 @@ from labelkin.datasets.formats._raw_table import Guess, RawTable
 
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+# Lines on top that begin with #.
+_HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
@@ -44,6 +46,9 @@ def read_csv(
         guesses.append(Guess(found, ("encoding",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
+    if (table := _without_comments(text, source, delimiter)) != text:
+        text = table
+        guesses.append(Guess("comments on top left out", ()))
     if delimiter is None:
         delimiter = named[1] if named else find_delimiter(text)
         if delimiter != ",":
@@ -89,6 +94,19 @@ def _read_cells(content: bytes, width: int, budget: Budget, delimiter: str) -> l
             )
         raise FormatError(path, message, int(row[1]) if row else None) from None
     return table.columns
+
+
+def _without_comments(text: str, source: str, delimiter: str | None) -> str:
+    """Return a table without lines on top that begin with # and have another width."""
+    top = _HASH_LINES.match(text)
+    if top is None or not (body := text[top.end() :]).strip():
+        return text
+    delimiter = delimiter or find_delimiter(body)
+    width = len(_read_first(body, source, delimiter))
+    for line in _LINE.finditer(top[0]):
+        if len(_read_first(line[0], source, delimiter)) == width:  # a header such as #id,size
+            return text[line.start() :]
+    return body
 
 
 def _read_first(text: str, path: str | Path, delimiter: str) -> list[str]:
