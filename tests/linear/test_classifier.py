@@ -336,17 +336,6 @@ def test_contributions_add_up(form, prune):
     np.testing.assert_array_equal(found.predicted, model.predict(x)[0])
 
 
-def test_effects_are_those_against_the_median():
-    rng = np.random.default_rng(0)
-    height = 170 + 10 * rng.normal(size=(200, 1))
-    model = MultiLabelLogisticRegression(1.0).fit(height, (height > 170).astype(int))
-    assert model.explain([[160.0]]).feature_effects[0, 0] < 0 < model.coef_[0, 0]
-    found = model.explain([[180.0]])
-    odds = model.decision_function([[180.0], [np.median(height)]])[:, 0]
-    np.testing.assert_allclose(found.feature_effects[0, 0], odds[0] - odds[1])
-    np.testing.assert_allclose(found.intercept[0], odds[1])
-
-
 def test_explanation_by_words():
     X, Y = noisy(q=2)
     model = MultiLabelLogisticRegression(1.0).fit(X, Y)

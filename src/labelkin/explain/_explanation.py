@@ -46,9 +46,8 @@ class Explanation:
         Their values; None for a word.
     feature_effects : ndarray of shape (n_labels, n_features)
         What each of them adds to the log odds of each label. In a linear model, weight times
-        the difference from the median (0 for a word): with the `intercept` they add up to the log
-        odds. Else, the change of the log odds when the feature is replaced by its median, or the
-        word is removed.
+        value: with the `intercept` they add up to the log odds. Else, the change of the log odds
+        when the feature is replaced by its median, or the word is removed.
     method : str
         How the effects were found.
     intercept : ndarray of shape (n_labels,) or None

@@ -14,7 +14,6 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
 from labelkin.calibration._curves import expit, log_loss
 from labelkin.explain import ExplainMixin
-from labelkin.explain._fields import typical_values
 from labelkin.linear._learner import LabelFitter, draw_folds
 from labelkin.rows import Labels, Rows, count_stored, is_dask, namespace, to_device_of
 
@@ -200,7 +199,6 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             intercept = intercept * self.slope_ + rows.array(curves.intercept_)
         self.coef_ = self._pruned(coef)
         self.intercept_ = intercept
-        self._typical = to_device_of(typical_values(rows), intercept)
         self.C_ = to_device_of(C, intercept)
         self.n_iter_ = to_device_of(fitted.n_iter, intercept)
         return self
@@ -265,16 +263,13 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         values = row.toarray()[0] if sparse.issparse(row) else row[0]
-        # Against the medians, which are 0 for words: a height of 170 is no 170 reasons.
-        median = 0 * values if self._typical is None else self._typical[0]
-        gaps = values - median
-        features = np.flatnonzero(gaps)
+        features = np.flatnonzero(values)
         coef = self.coef_[:, features]
         coef = coef.toarray() if sparse.issparse(coef) else coef
         return {
             "features": features,
-            "feature_effects": coef * gaps[features],
-            "intercept": self.intercept_ + self.coef_ @ median,
+            "feature_effects": coef * values[features],
+            "intercept": self.intercept_,
             "method": "log odds that each word or value adds",
         }
 
