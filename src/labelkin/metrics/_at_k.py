@@ -18,10 +18,8 @@ from sklearn.utils import gen_batches
 
 from labelkin._utils.labels import check_labels
 from labelkin.metrics._inputs import check_match
-from labelkin.metrics._ranking import Ties, check_ties
+from labelkin.metrics._ranking import ENTRIES, Ties, check_ties
 from labelkin.rows import to_numpy
-
-_ENTRIES = 2**20  # of the dense arrays of a block of rows
 
 
 def precision_at_k(
@@ -184,7 +182,7 @@ def _blocks(
     Where all rows have k positive scores, labels that none of them has or scores are left out.
     """
     n, q = Y.shape
-    for rows in gen_batches(n, max(1, _ENTRIES // q)):
+    for rows in gen_batches(n, max(1, ENTRIES // q)):
         labels, scores, columns = Y[rows], S[rows], np.arange(q)
         if sparse.issparse(scores):
             if ((scores > 0).sum(axis=1) >= k).all():

@@ -14,7 +14,7 @@ from labelkin.rows import as_dense
 Ties = Literal["against", "index"]
 """How labels with equal scores are ranked."""
 
-_ENTRIES = 2**18  # of the temporary arrays
+ENTRIES = 2**18  # of the dense arrays of a block of rows
 
 
 def ranking_loss(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
@@ -199,7 +199,7 @@ def _mean_over_rows(
     total = 0.0
     for width in np.unique(n_known):
         rows = np.flatnonzero(n_known == width)
-        for batch in gen_batches(len(rows), max(_ENTRIES // width, 1)):
+        for batch in gen_batches(len(rows), max(ENTRIES // width, 1)):
             y, s = as_dense(Y[rows[batch]]), as_dense(S[rows[batch]])
             if known is not None:
                 y, s = (part[known[rows[batch]]].reshape(-1, width) for part in (y, s))
