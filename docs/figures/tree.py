@@ -22,9 +22,9 @@ def draw():
     full = grow(pruning=False)
     figure = new_figure(7.0, 2.7)
     left, right = figure.subplots(1, 2)
-    left.plot(confidences, [t.tree_.n_leaves for t in trees], color=BLUE, marker="o")
-    left.axhline(full.tree_.n_leaves, color=GREY, linestyle="--")
-    left.text(0.02, full.tree_.n_leaves * 0.93, "unpruned", va="top")
+    left.plot(confidences, [t.get_n_leaves() for t in trees], color=BLUE, marker="o")
+    left.axhline(full.get_n_leaves(), color=GREY, linestyle="--")
+    left.text(0.02, full.get_n_leaves() * 0.93, "unpruned", va="top")
     left.set(xlabel="confidence", title="leaves", ylim=(0, None))
     scores = [100 * (t.predict(X[test]) == y[test]).mean() for t in trees]
     right.plot(confidences, scores, color=ORANGE, marker="s")

@@ -234,7 +234,7 @@ def test_our_trees_check_the_width_of_rows(data, tmp_path):
     """A member is handed the outer model's rows, whatever width it claims."""
     X, Y = data
     model, path = BinaryRelevanceClassifier().fit(X, Y), tmp_path / "model.labelkin"
-    member = next(m for m in model.estimators_ if m.tree_.node_count > 1)
+    member = next(m for m in model.estimators_ if len(m.tree_.feature) > 1)
     member.tree_.feature[member.tree_.children_left >= 0] = 10**8
     member.n_features_in_ = 10**8 + 1
     save_unchecked(model, path)

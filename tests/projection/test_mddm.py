@@ -20,14 +20,6 @@ def data(n=60, k=12, q=4, seed=0):
     return X, Y
 
 
-def kernel(Y, name):
-    L = (Y @ Y.T).astype(float)
-    if name == "cosine":
-        norms = np.sqrt(np.diag(L)).clip(1)
-        L /= np.outer(norms, norms)
-    return L
-
-
 def objective(P, X, L):
     """tr(HKHL) with K = XPPᵀXᵀ: HSIC but for its factor."""
     n = len(X)
@@ -42,14 +34,13 @@ def constraint_matrix(X, constraint, mu):
     return (1 - mu) * centred.T @ centred + mu * np.eye(X.shape[1])
 
 
-@pytest.mark.parametrize("label_kernel", ["linear", "cosine"])
 @pytest.mark.parametrize("constraint", ["projection", "features"])
 @pytest.mark.parametrize(("n", "k"), [(60, 12), (15, 40)])
-def test_the_objective_is_its_definition_and_its_maximum(n, k, constraint, label_kernel):
+def test_the_objective_is_its_definition_and_its_maximum(n, k, constraint):
     X, Y = data(n, k)
     mu = 0.3
-    model = MDDM(1.0, constraint=constraint, mu=mu, label_kernel=label_kernel).fit(X, Y)
-    P, L = model.components_.T, kernel(Y, label_kernel)
+    model = MDDM(1.0, constraint=constraint, mu=mu).fit(X, Y)
+    P, L = model.components_.T, (Y @ Y.T).astype(float)
     B = constraint_matrix(X, constraint, mu)
     np.testing.assert_allclose(P.T @ B @ P, np.eye(P.shape[1]), atol=1e-8)
     value = objective(P, X, L)
@@ -111,7 +102,6 @@ def test_number_of_dimensions():
         d = len(model.components_)
         assert share[d - 1] >= threshold
         assert d == 1 or share[d - 2] < threshold
-        assert model.dependence_ratio_.sum() == pytest.approx(share[d - 1])
     assert len(MDDM(3).fit(X, Y).components_) == 3
     assert len(MDDM(1).fit(X, Y).components_) == 1
     assert len(MDDM(100).fit(X, Y).components_) == 6
@@ -188,7 +178,6 @@ def test_far_from_the_origin():
         ({"n_components": 1.5}, "n_components"),
         ({"constraint": "both"}, "constraint"),
         ({"mu": -0.1}, "mu"),
-        ({"label_kernel": "rbf"}, "label_kernel"),
     ],
 )
 def test_bad_parameters(parameters, name):

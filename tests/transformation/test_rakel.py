@@ -259,7 +259,7 @@ def test_with_mulans_labelsets_the_figures_are_mulans(name, learner, fold, paper
 )
 def test_with_labelsets_of_our_own_the_figures_are_near(name, learner, k, paper_data, mulan):
     X, Y, tests = paper_data(name)
-    ours = [figures(RAkELClassifier(labelset_size=k, random_state=1), X, Y, t) for t in tests]
-    theirs = mulan[name][learner]
-    expected = 100 * np.mean([theirs["HammingLoss"], theirs["AveragePrecision"]], axis=1)
-    np.testing.assert_allclose(np.mean(ours, axis=0), expected, atol=1.5)
+    model, theirs = RAkELClassifier(labelset_size=k, random_state=1), mulan[name][learner]
+    ours = [figures(model, X, Y, test) for test in tests[:2]]
+    expected = 100 * np.array([theirs["HammingLoss"][:2], theirs["AveragePrecision"][:2]])
+    np.testing.assert_allclose(np.mean(ours, axis=0), expected.mean(axis=1), atol=1.5)

@@ -237,7 +237,7 @@ def test_a_wrong_base_is_named(data):
 
 @pytest.mark.parametrize(
     ("name", "folds"),
-    [("medical", range(2)), ("genbase", range(2)), ("scene", [1]), ("yeast", [0])],
+    [("medical", [0]), ("genbase", range(2)), ("scene", [1]), ("yeast", [0])],
 )
 def test_equals_mulan(name, folds, paper_data, mulan):
     """Mulan with its loop over pairs repaired, on the same trees: the same figures."""

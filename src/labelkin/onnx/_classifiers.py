@@ -367,7 +367,7 @@ def _mean_of_trees(trees: list[Any], rows: Tensor) -> Tensor:
 
 def _nodes(tree: Any) -> tuple[Array, ...]:
     """Return children, features, thresholds and values; one leaf becomes two below a split."""
-    if tree.node_count > 1:
+    if len(tree.feature) > 1:
         children = tree.children_left, tree.children_right
         return *children, tree.feature, tree.threshold, tree.value
     children = np.array([1, -1, -1]), np.array([2, -1, -1])

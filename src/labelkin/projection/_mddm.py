@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from sklearn.base import _fit_context
-from sklearn.preprocessing import normalize
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import _deterministic_vector_sign_flip
 
@@ -21,8 +20,8 @@ class MDDM(LinearProjection):
     """Multi-label dimensionality reduction via dependence maximisation (Zhang & Zhou, 2010).
 
     The dependence between projected samples and labels is measured by the Hilbert-Schmidt
-    independence criterion. With H the centring matrix and L the kernel of the label sets,
-    the projection P maximises
+    independence criterion. With H the centring matrix and L the numbers of labels
+    that two samples share, the projection P maximises
 
     tr(Pᵀ Xᵀ H L H X P)
 
@@ -40,9 +39,6 @@ class MDDM(LinearProjection):
         μ in [0, 1], only for MDDMf: weight of the identity in the constraint (one half in the
         article). With 0, features that are nearly constant can get enormous coefficients;
         with 1 MDDMf is MDDMp.
-    label_kernel : {"linear", "cosine"}, default="linear"
-        Similarity of two label sets: the number of labels they share, or that number
-        divided by the geometric mean of their sizes.
 
     Attributes
     ----------
@@ -50,8 +46,6 @@ class MDDM(LinearProjection):
         Pᵀ, the largest entry of each row positive.
     eigenvalues_ : ndarray of shape (d,)
         Contribution of each row to the objective, decreasing.
-    dependence_ratio_ : ndarray of shape (d,)
-        Share of each eigenvalue in the sum of all.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -87,7 +81,6 @@ class MDDM(LinearProjection):
         ],
         "constraint": [StrOptions({"projection", "features"})],
         "mu": [Interval(RealNotInt, 0, 1, closed="both"), Interval(Integral, 0, 1, closed="both")],
-        "label_kernel": [StrOptions({"linear", "cosine"})],
     }
 
     def __init__(
@@ -96,12 +89,10 @@ class MDDM(LinearProjection):
         *,
         constraint: str = "projection",
         mu: float = 0.5,
-        label_kernel: str = "linear",
     ) -> None:
         self.n_components = n_components
         self.constraint = constraint
         self.mu = mu
-        self.label_kernel = label_kernel
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any) -> "MDDM":
@@ -122,8 +113,6 @@ class MDDM(LinearProjection):
         rows = rows.gather() if is_dask(rows) else rows
         dtype = rows.dtype
         labels = labels.astype(np.float64)
-        if self.label_kernel == "cosine":
-            labels = normalize(labels)
         # HX for dense rows. Sparse ones are not centred: H on the labels has the same effect.
         if not sparse.issparse(rows):
             rows = rows - rows.mean(axis=0, dtype=np.float64)
@@ -137,8 +126,6 @@ class MDDM(LinearProjection):
             left, singular, _ = linalg.svd(cross, full_matrices=False)
         d = self._dimension(singular**2)
         self.eigenvalues_ = singular[:d] ** 2
-        total = (singular**2).sum()
-        self.dependence_ratio_ = self.eigenvalues_ / (total if total > 0 else 1)
         components = _deterministic_vector_sign_flip(left[:, :d].T)
         self.components_ = np.ascontiguousarray(components.astype(dtype, copy=False))
         return self

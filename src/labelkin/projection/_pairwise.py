@@ -226,18 +226,16 @@ class PairwiseConstraintProjection(LinearProjection):
 def warn_if_missing(projection: PairwiseConstraintProjection) -> None:
     """Warn, in one sentence, when no pair of a kind exists at all."""
     if not projection.cannot_link_.shape[0]:
-        warnings.warn(
-            f"No two samples are a cannot-link at threshold={projection.threshold:g}; the "
-            "projection is the identity. A higher threshold makes more cannot-links.",
-            stacklevel=3,
-        )
+        kind, result, change = "cannot-link", "is the identity", "higher"
     elif not projection.must_link_.shape[0]:
-        warnings.warn(
-            f"No two samples are a must-link at threshold={projection.threshold:g}; the "
-            "projection is learned from cannot-links alone. A lower threshold makes more "
-            "must-links.",
-            stacklevel=3,
-        )
+        kind, result, change = "must-link", "is learned from cannot-links alone", "lower"
+    else:
+        return
+    warnings.warn(
+        f"No two samples are a {kind} at threshold={projection.threshold:g}; the projection "
+        f"{result}. A {change} threshold makes more {kind}s.",
+        stacklevel=3,
+    )
 
 
 def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:

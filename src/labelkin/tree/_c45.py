@@ -145,7 +145,7 @@ def _best_cut(
 
 @njit
 def _choose_column(
-    rows, values, stretch, n_rows, y, w, total, counts, nominal, nominal_counts, min_leaf, mdl,
+    rows, values, stretch, n_rows, y, w, total, counts, nominal, nominal_counts, min_leaf,
     resolution, table,
 ):  # fmt: skip
     """Choose the column to split a node on (-1: none), and its cut as `_best_cut` gives it.
@@ -173,8 +173,7 @@ def _choose_column(
         if cut[k] < 0:
             continue
         if not nominal[k]:
-            if mdl:
-                gain[k] -= math.log2(n_cuts) / total
+            gain[k] -= math.log2(n_cuts) / total
             if gain[k] < SMALL:
                 continue
         split_info = _xlogx(total, table) - _xlogx(left, table) - _xlogx(total - left, table)
@@ -244,18 +243,18 @@ def _divide(rows, values, a, b, goes_left, spare_rows, spare_values):
 @njit(
     (
         frozen(LONG), frozen(INT), frozen(REAL), frozen(INT), frozen(REAL),
-        frozen(FLAG), LONG, REAL, FLAG, REAL,
+        frozen(FLAG), LONG, REAL, REAL,
     ),
     cache=True,
     nogil=True,
 )  # fmt: skip
-def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, resolution):
+def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, resolution):
     """Grow the unpruned tree.
 
     The first three arrays are the training matrix by columns, each sorted by value, without
     zeros and without the rows of weight 0 in `w`, which are left out. The gain of a two-valued
-    `nominal` column may be zero and is not corrected; with `mdl`, gains of numeric columns pay for
-    the choice among cuts. `min_leaf` is the least weight of a side, `resolution` the distance
+    `nominal` column may be zero and is not corrected; gains of numeric columns pay for the choice
+    among cuts. `min_leaf` is the least weight of a side, `resolution` the distance
     below which two values are one.
 
     Returned are the nodes in preorder: feature (-2 in leaves), threshold, left child and right
@@ -300,7 +299,7 @@ def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, mdl, 
             continue
         f, cut, zeros_left = _choose_column(
             rows, values, stretch, n_rows, y, w, total, counts, nominal, nominal_counts, min_leaf,
-            mdl, resolution, table,
+            resolution, table,
         )  # fmt: skip
         if f < 0:
             continue
@@ -461,16 +460,16 @@ def _send_down(node, subtree_end, alive, begin, end, node_rows, value, y, w, nod
 @njit(
     (
         NODES, INT[::1], INT[::1], INT[::1], frozen(INT), frozen(REAL), LONG, frozen(REAL, 2),
-        REAL, FLAG, FLAG, FLAG, REAL, REAL,
+        REAL, FLAG, REAL, REAL,
     ),
     cache=True,
     nogil=True,
 )  # fmt: skip
 def prune(
     nodes, begin, end, node_rows, y, w, n_classes, X,
-    reach, collapse, pruning, raising, confidence, z,
+    reach, pruning, confidence, z,
 ):  # fmt: skip
-    """Prune a grown tree, overwriting its arrays, and count the classes of its nodes.
+    """Collapse and prune a grown tree, overwriting its arrays, and count the classes of its nodes.
 
     Each node, children before parents, is replaced by a leaf or by its larger branch when
     that does not raise the estimated errors. A raised branch receives the sibling's rows
@@ -487,8 +486,7 @@ def prune(
         subtree_end[node] = node + 1 if left[node] < 0 else subtree_end[right[node]]
         for row in node_rows[begin[node] : end[node]]:
             value[node, y[row]] += w[row]
-    if collapse:
-        _collapse(subtree_end, left, right, alive, value)
+    _collapse(subtree_end, left, right, alive, value)
 
     estimate = np.zeros(n_nodes)
     slack = ERROR_SLACK + SMALL
@@ -502,14 +500,13 @@ def prune(
             estimate[node] = as_leaf
             continue
         as_tree = estimate[left[node]] + estimate[right[node]]
-        as_branch, branch, sibling = np.inf, right[node], left[node]
+        branch, sibling = right[node], left[node]
         if _weigh(value[branch])[0] <= _weigh(value[sibling])[0] - SMALL:
             branch, sibling = sibling, branch
-        if raising:
-            as_branch = _errors_when_raised(
-                branch, subtree_end[branch], node_rows[begin[sibling] : end[sibling]],
-                as_tree + slack, estimate, value, y, w, confidence, z, nodes, reach, X,
-            )  # fmt: skip
+        as_branch = _errors_when_raised(
+            branch, subtree_end[branch], node_rows[begin[sibling] : end[sibling]],
+            as_tree + slack, estimate, value, y, w, confidence, z, nodes, reach, X,
+        )  # fmt: skip
 
         if as_leaf < as_tree + slack and as_leaf < as_branch + slack:
             _make_leaf(node, subtree_end, left, right, alive)

@@ -26,13 +26,13 @@ class C45Tree:
 
     Attributes
     ----------
-    feature : ndarray of shape (node_count,)
+    feature : ndarray of shape (n_nodes,)
         Column tested at a node; -2 in leaves.
-    threshold : ndarray of shape (node_count,)
+    threshold : ndarray of shape (n_nodes,)
         A sample goes left when its value is at most this; -2 in leaves.
-    children_left, children_right : ndarray of shape (node_count,)
+    children_left, children_right : ndarray of shape (n_nodes,)
         -1 in leaves.
-    value : ndarray of shape (node_count, n_classes)
+    value : ndarray of shape (n_nodes, n_classes)
         Weight of the training samples of each class.
     """
 
@@ -42,46 +42,13 @@ class C45Tree:
     children_right: NDArray[np.int32]
     value: NDArray[np.float64]
 
-    @classmethod
-    def from_nodes(
-        cls, used: NDArray[Any], nodes: Any, value: NDArray[Any], kept: NDArray[np.bool_]
-    ) -> Self:
-        """Return the tree of those nodes that are kept; their features are places in `used`."""
-        place, threshold, left, right = nodes
-        number = np.cumsum(kept, dtype=np.int32) - 1
-        leaf = left[kept] < 0
-        return cls(
-            feature=np.where(leaf, np.int32(-2), np.append(used, np.int32(-2))[place[kept]]),
-            threshold=np.where(leaf, -2.0, threshold[kept]),
-            children_left=np.where(leaf, np.int32(-1), number[left[kept]]),
-            children_right=np.where(leaf, np.int32(-1), number[right[kept]]),
-            value=value[kept],
-        )
-
-    @property
-    def node_count(self) -> int:
-        """Number of nodes, leaves included."""
-        return len(self.feature)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return int(np.sum(self.children_left < 0))
-
-    @property
-    def max_depth(self) -> int:
-        """Number of tests on the longest path from the root to a leaf."""
-        depth = np.zeros(self.node_count, dtype=int)
-        for node in np.flatnonzero(self.children_left >= 0):
-            depth[self.children_left[node]] = depth[self.children_right[node]] = depth[node] + 1
-        return int(depth.max())
-
 
 class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     """C4.5 decision tree, equal to WEKA's J48 on numeric and two-valued attributes.
 
     A node is split on the column of largest gain ratio among those whose information gain
-    is at least about the mean gain. The grown tree is collapsed where its leaves make as many
+    is at least about the mean gain; the gain of a numeric column is reduced by
+    log2(number of cuts) / weight. The grown tree is collapsed where its leaves make as many
     errors as one leaf would, then pruned by pessimistic error estimates with subtree raising.
 
     Parameters
@@ -91,13 +58,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     min_samples_leaf : int, default=2
         Least weight of samples on either side of a split (J48's ``-M``).
     pruning : bool, default=True
-        Whether to prune by estimated errors.
-    subtree_raising : bool, default=True
-        Whether pruning may replace a node by its larger branch.
-    collapse : bool, default=True
-        Whether to cut subtrees that do not lower the training error, before pruning.
-    mdl_correction : bool, default=True
-        Whether log2(number of cuts) / weight is subtracted from the gain of a numeric column.
+        Whether to prune by estimated errors. Without, the tree is only collapsed (J48's ``-U``).
     nominal_features : None, "binary" or array-like, default=None
         Columns that are nominal attributes of two values: a mask or indices, or "binary" for
         all columns of zeros and ones. Such a column may be split with ``min_samples_leaf``
@@ -146,9 +107,6 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "pruning": ["boolean"],
-        "subtree_raising": ["boolean"],
-        "collapse": ["boolean"],
-        "mdl_correction": ["boolean"],
         "nominal_features": [None, StrOptions({"binary"}), "array-like"],
         "value_resolution": [Interval(Real, 0, None, closed="left")],
     }
@@ -159,18 +117,12 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         *,
         min_samples_leaf: int = 2,
         pruning: bool = True,
-        subtree_raising: bool = True,
-        collapse: bool = True,
-        mdl_correction: bool = True,
         nominal_features: str | ArrayLike | None = None,
         value_resolution: float = 1e-5,
     ) -> None:
         self.confidence = confidence
         self.min_samples_leaf = min_samples_leaf
         self.pruning = pruning
-        self.subtree_raising = subtree_raising
-        self.collapse = collapse
-        self.mdl_correction = mdl_correction
         self.nominal_features = nominal_features
         self.value_resolution = value_resolution
 
@@ -231,7 +183,6 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             self._nominal_mask(matrix),
             len(self.classes_),
             float(self.min_samples_leaf),
-            bool(self.mdl_correction),
             resolution,
         )
         used, place, X = used_columns(matrix.X, nodes[0])
@@ -245,13 +196,20 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             len(self.classes_),
             X,
             0.1 * resolution,
-            bool(self.collapse),
             bool(self.pruning),
-            bool(self.subtree_raising),
             confidence,
             float(ndtri(1 - confidence)),
         )
-        self.tree_ = C45Tree.from_nodes(used, (place, *nodes[1:]), value, kept)
+        # Keep the nodes that remain, and number them anew.
+        _, threshold, left, right = (part[kept] for part in nodes)
+        number, leaf = np.cumsum(kept, dtype=np.int32) - 1, left < 0
+        self.tree_ = C45Tree(
+            feature=np.where(leaf, np.int32(-2), np.append(used, np.int32(-2))[place[kept]]),
+            threshold=np.where(leaf, -2.0, threshold),
+            children_left=np.where(leaf, np.int32(-1), number[left]),
+            children_right=np.where(leaf, np.int32(-1), number[right]),
+            value=value[kept],
+        )
         # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
@@ -332,12 +290,16 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     def get_depth(self) -> int:
         """Return the number of tests on the longest path from the root to a leaf."""
         check_is_fitted(self)
-        return self.tree_.max_depth
+        tree = self.tree_
+        depth = np.zeros(len(tree.feature), dtype=int)
+        for node in np.flatnonzero(tree.children_left >= 0):
+            depth[tree.children_left[node]] = depth[tree.children_right[node]] = depth[node] + 1
+        return int(depth.max())
 
     def get_n_leaves(self) -> int:
         """Return the number of leaves."""
         check_is_fitted(self)
-        return self.tree_.n_leaves
+        return int(np.sum(self.tree_.children_left < 0))
 
     def export_text(self, feature_names: ArrayLike | None = None) -> str:
         """Write the tree as text in the style of J48.
