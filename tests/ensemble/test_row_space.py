@@ -68,6 +68,7 @@ def test_neighbours_are_those_among_the_projected_samples(fitted, n_queries):
     proba = []
     for projection, member in zip(model.projections_, model.estimators_, strict=True):
         Z = X @ projection.components_.T
+        Z[7] = Z[3]  # a product may round equal rows differently
         direct = MLkNNClassifier().fit(Z[:60], Y[:60])
         proba.append(direct.predict_proba(Z[80 - n_queries :]))
         found = projection.transform(queries)
