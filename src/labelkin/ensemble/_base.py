@@ -26,9 +26,8 @@ from labelkin.metrics import average_precision
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
-from labelkin.projection._blocks import BlockRows
 from labelkin.projection._pairwise import TrainingRows, warn_if_missing
-from labelkin.rows import Labels, is_dask, is_device_array, to_device_of
+from labelkin.rows import Labels, is_device_array, to_device_of
 
 
 class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -100,9 +99,8 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
         base = self._check_parameters(X)
-        rows: Any = BlockRows(X) if is_dask(X) else TrainingRows(X)
         labels = Labels(y, check_weight(sample_weight, y.shape[0]), known)
-        data = TrainingSet(self, base, rows, labels, ConstraintSampler(y, known))
+        data = TrainingSet(self, base, TrainingRows(X), labels, ConstraintSampler(y, known))
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=self.n_estimators)
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
         started = time.perf_counter()

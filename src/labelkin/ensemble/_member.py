@@ -94,17 +94,7 @@ class Member:
     def project(self, must_link: Array, cannot_link: Array) -> Matrix:
         """Learn W from the pairs (line 14, a); return z = Wᵀx of the samples (line 15, b)."""
         rows = self._data.rows
-        if self._columns is None:
-            return rows.project(self.projection._learn(rows, must_link, cannot_link))
-        part = TrainingRows(take(rows.samples, self._columns, axis=1))
-        Z = part.project(self.projection._learn(part, must_link, cannot_link))
-        # Zeros for the other features, so that the directions project all of them.
-        found = to_numpy(self.projection.components_).T
-        directions = np.zeros((rows.n_features, found.shape[1]), found.dtype, order="F")
-        directions[self._columns] = found
-        self.projection._directions = to_device_of(directions, rows.samples)
-        self.projection._basis = None
-        return Z
+        return rows.project(self.projection._learn(rows, must_link, cannot_link))
 
     def train(self, Z: Matrix) -> Array:
         """Train the base classifier (line 16, c); return the samples that it misclassifies.
@@ -122,12 +112,6 @@ class Member:
             wrong = np.zeros(len(self._weights), dtype=bool)
             wrong[outside] = data.differs(self.labels, outside)
             self.error = data.error(wrong[outside], outside)
-        if self.projection._basis is data.rows.basis is not None:
-            # More features than samples: of neighbours' samples, those in the row space are held.
-            counts, W = getattr(self.estimator, "_counts", None), self.projection._directions
-            on_host = isinstance(W, np.ndarray)
-            if on_host and counts is not None and counts.Y.shape[0] == Z.shape[0]:
-                counts.search.share(data.rows.centred, W, data.rows.mean @ W)
         return wrong
 
 
