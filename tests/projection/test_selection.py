@@ -28,8 +28,8 @@ def test_shares_are_the_diagonal_of_the_positive_part():
     X, Y = make_data(80, 6)
     projection = PairwiseConstraintProjection(random_state=0).fit(X, Y)
     pairs = projection.must_link_, projection.cannot_link_
-    difference, _ = TrainingRows(X).scatter_difference(*pairs)
-    values, vectors = np.linalg.eigh(difference)
+    S_M, S_C = map(TrainingRows(X).scatter, pairs)
+    values, vectors = np.linalg.eigh(S_C - projection.scaling_ * S_M)
     positive = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
     expected = np.diag(positive) / np.trace(positive)
     np.testing.assert_allclose(feature_shares(projection), expected, atol=1e-10)

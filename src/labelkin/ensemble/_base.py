@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
@@ -54,11 +54,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         "verbose": ["verbose"],
         "bag": [None, Interval(Real, 0, 1, closed="neither")],
         "calibrate": ["boolean"],
-        "max_features": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
     }
 
     def __init__(
@@ -75,7 +70,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         verbose: int = 0,
         bag: float | None = None,
         calibrate: bool = False,
-        max_features: int | float | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -88,7 +82,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         self.verbose = verbose
         self.bag = bag
         self.calibrate = calibrate
-        self.max_features = max_features
 
     def _prepare(
         self, X: Matrix, y: Matrix, known: Array | None, sample_weight: Any, at_once: int = 1
@@ -108,7 +101,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         def report(number: int, member: Member) -> None:
             if number == at_once:
                 seconds = (time.perf_counter() - started) / number
-                cure = "fewer members or, with max_features, fewer features take less time"
+                cure = "fewer members or fewer features take less time"
                 warn_if_long(self.n_estimators - number, "members", seconds, cure)
             error = f"training error {member.error:.3f}"
             progress.step(text=f"member {number} of {self.n_estimators}, {error}")
@@ -270,7 +263,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     @property
     def _fits_blocks(self) -> bool:  # type: ignore[override]
-        return self._keeps_sparse_labels() and self.max_features is None
+        return self._keeps_sparse_labels()
 
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils import Tags, gen_batches
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from labelkin.base import Array, Matrix, validate_rows
@@ -312,9 +312,10 @@ def _sum_of_squares(X: Matrix, pairs: Array, dtype: Any) -> Array:
     k = X.shape[1]
     total = xp.zeros((k, k), dtype=dtype, device=device)
     # A block of k differences is as large as the result; sparse ones need no blocks.
-    size = len(pairs) if sparse.issparse(X) else max(k, rows_per_block(3 * k, device, most=2**20))
-    for block in gen_batches(len(pairs), max(size, 1)):
-        i, j = pairs[block].T
+    size = max(k, rows_per_block(3 * k, device, most=2**20))
+    size = len(pairs) if sparse.issparse(X) else size
+    for start in range(0, len(pairs), max(size, 1)):
+        i, j = pairs[start : start + size].T
         differences = take(X, i) - take(X, j)
         total = total + as_dense(differences.T @ differences)
     return total
@@ -324,9 +325,9 @@ def _sum_of_squares_on_workers(rows: DaskRows, pairs: Array) -> Array:
     """Return the same in double precision from rows on Dask, of which those in pairs are sent."""
     # Pairs whose first rows are near each other, at most as many as the largest block has rows.
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    needed, places = [], []
-    for block in gen_batches(len(pairs), int(rows.sizes.max())):
-        distinct, place = np.unique(pairs[block], return_inverse=True)
+    needed, places, size = [], [], int(rows.sizes.max())
+    for start in range(0, len(pairs), size):
+        distinct, place = np.unique(pairs[start : start + size], return_inverse=True)
         needed.append(rows.take(distinct).stacked())
         places.append(place.reshape(-1, 2))
     return DaskBlocks(needed).total(_sum_of_squares, [places], [np.float64])

@@ -1,4 +1,4 @@
-"""Shares of the features in constraint projections, and subsets chosen or drawn by them.
+"""Shares of the features in constraint projections, and subsets chosen by them.
 
 The projection keeps the positive part of S_C − r·S_M (Eq. 5), P = Σ λ_j w_j w_jᵀ. Its trace is
 the value of the projection, Eq. 3, and P_ff = Σ λ_j w_fj² is what feature f adds to it: a share
@@ -67,15 +67,6 @@ def feature_importances(ensemble: Any) -> Array:
     """
     check_is_fitted(ensemble, "projections_")
     return np.mean([feature_shares(projection) for projection in ensemble.projections_], axis=0)
-
-
-def subset_size(size: int | float | None, n_features: int) -> int:
-    """Return how many features a number, a share (at least one) or None (all) stands for."""
-    if size is None:
-        return n_features
-    if isinstance(size, Integral):
-        return min(int(size), n_features)
-    return max(1, round(size * n_features))
 
 
 class SelectByConstraints(SelectorMixin, BaseEstimator):
@@ -215,7 +206,9 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
         wanted = 0.5 if self.n_features_to_select is None else self.n_features_to_select
-        return self.ranking_ <= subset_size(wanted, len(self.ranking_))
+        if not isinstance(wanted, Integral):
+            wanted = max(1, round(wanted * len(self.ranking_)))
+        return self.ranking_ <= wanted
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
