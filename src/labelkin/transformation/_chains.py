@@ -5,7 +5,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,7 +17,6 @@ from labelkin.transformation._base import (
     positive_proba,
     presort_for,
 )
-from labelkin.tree import C45TreeClassifier
 
 
 class ChainClassifier(TransformationClassifier):
@@ -41,8 +39,7 @@ class ChainClassifier(TransformationClassifier):
     ----------
     estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
-        which needs the extra ``labelkin[tree]``. To a C4.5 tree, labels are nominal
-        attributes.
+        which needs the extra ``labelkin[tree]``, and to which labels are nominal attributes.
     order : {"natural", "random"} or array-like of int of shape (n_labels,), default=None
         natural: the order of the columns of y; an array: these column numbers, the first
         label first. None: natural for one chain, random for several.
@@ -138,7 +135,7 @@ class ChainClassifier(TransformationClassifier):
         def fit_link(chain: int, place: int, given: Array, rows: Array | None = None) -> Any:
             order = self.orders_[chain]
             return fit_member(
-                _with_nominal_labels(base, matrix, place),
+                base,
                 add_columns(matrix, given[:, order[:place]]),
                 y[:, order[place]],
                 rows=rows,
@@ -212,11 +209,3 @@ class ChainClassifier(TransformationClassifier):
         if self.voting == "soft":
             return proba >= 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba >= 0.5))
-
-
-def _with_nominal_labels(base: Any, X: Any, n_labels: int) -> Any:
-    """Return the base for `X` with labels added: to a C4.5 tree these are nominal columns."""
-    if not isinstance(base, C45TreeClassifier) or isinstance(base.nominal_features, str):
-        return base
-    nominal = np.append(base._nominal_mask(X), np.ones(n_labels, dtype=bool))
-    return clone(base).set_params(nominal_features=nominal)
