@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_array
 
 from labelkin import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.base import set_random_states
-from labelkin.transformation._base import add_columns, fit_member, presort_for
+from labelkin.transformation._base import fit_member, presort_for
 from labelkin.tree import C45TreeClassifier
+from labelkin.tree._presorted import add_columns
 from support.data import make_data
 
 

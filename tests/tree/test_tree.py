@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 
 from labelkin import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
-from labelkin.tree._presorted import PresortedMatrix
+from labelkin.tree._presorted import PresortedMatrix, add_columns
 from support.data import DATA, REFERENCE, needs_reference
 
 pytest.importorskip("numba", reason="the tree extra (numba) is not installed")
@@ -434,7 +434,7 @@ def test_columns_added_to_a_presorted_matrix(kind):
     X, y, _, _ = random_problem(5)
     matrix = PresortedMatrix.from_matrix(kind(X[:, :3]))
     assert not matrix.binary.any()
-    wider = matrix.with_columns(X[:, 3:])
+    wider = add_columns(matrix, X[:, 3:])
     assert wider.binary.tolist() == [False] * 4 + [True] * 4
     assert_same_tree(C45TreeClassifier()._fit_presorted(wider, y), C45TreeClassifier().fit(X, y))
     assert matrix.shape == (len(X), 3)

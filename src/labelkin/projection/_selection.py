@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import check_target_given
@@ -90,10 +90,6 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         In [0, 1]: features are divided by their standard deviation to this power before they are
         compared. 0: as they are, so that shares depend on their units. 1: standardised; with
         word counts, rare words then dominate.
-    ranking : {"share", "greedy"}, default="share"
-        "share": by score. "greedy": one after the other, each the feature with the largest share
-        that remains after those before it (QR with pivoting); of features that are near
-        duplicates, such as neighbouring pixels, it does not select all.
     random_state : int, RandomState instance or None, default=None
         Source of the draw.
 
@@ -134,7 +130,6 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "scale": [Interval(Real, 0, 1, closed="both")],
-        "ranking": [StrOptions({"share", "greedy"})],
         "random_state": ["random_state"],
     }
 
@@ -145,14 +140,12 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         threshold: float = 0.6,
         n_draws: int = 10,
         scale: float = 0.5,
-        ranking: str = "share",
         random_state: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.threshold = threshold
         self.n_draws = n_draws
         self.scale = scale
-        self.ranking = ranking
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -183,25 +176,8 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
             random_state=self.random_state,
         ).fit(scaler.transform(rows), y)
         self.scores_ = feature_shares(self.projection_)
-        order = self._order()
-        self.ranking_ = np.empty(len(order), dtype=np.intp)
-        self.ranking_[order] = np.arange(1, len(order) + 1)
+        self.ranking_ = rankdata(-self.scores_, method="ordinal")
         return self
-
-    def _order(self) -> Array:
-        """Return the features, the best first, equal ones in their order."""
-        by_share = np.argsort(-self.scores_, kind="stable")
-        if self.ranking == "share":
-            return by_share
-        weights = np.sqrt(np.maximum(self.projection_.eigenvalues_, 0))
-        root = (weights[:, None] * self.projection_.components_)[:, by_share]
-        # Columns of the root of P: pivoting takes the one with the longest part orthogonal to
-        # those taken.
-        triangle, pivots = linalg.qr(root, mode="r", pivoting=True)
-        left = np.abs(np.diag(triangle))
-        taken = pivots[: np.count_nonzero(left > len(left) * np.finfo(root.dtype).eps * left[0])]
-        rest = np.setdiff1d(np.arange(len(by_share)), taken)
-        return by_share[np.concatenate([taken, rest])]
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)

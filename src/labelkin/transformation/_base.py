@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
@@ -29,7 +28,7 @@ from labelkin.base import (
     check_weight,
     set_random_states,
 )
-from labelkin.metrics import _estimators as scoring
+from labelkin.metrics._estimators import class_proba
 from labelkin.rows import Labels
 from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix
@@ -168,32 +167,10 @@ def fit_member(
     return set_random_states(clone(base), seed).fit(X, target.astype(np.int64), **weights)
 
 
-def add_columns(X: Matrix | PresortedMatrix, columns: Array) -> Matrix | PresortedMatrix:
-    """Return `X` with more columns on the right, in its own form and dtype."""
-    if not columns.shape[1]:
-        return X
-    if isinstance(X, PresortedMatrix):
-        return X.with_columns(columns)
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
-    return np.hstack([X, columns], dtype=X.dtype)
-
-
-def class_proba(member: Any, X: Matrix) -> Array:
-    """Return class probabilities of validated rows, columns as in the member's ``classes_``.
-
-    Of a base without ``predict_proba`` they come from its ``decision_function``: see
-    `labelkin.metrics._estimators.class_proba`.
-    """
-    if len(member.classes_) == 1:
-        return np.ones((X.shape[0], 1))
-    if isinstance(member, C45TreeClassifier):
-        return member._proba(X)
-    return scoring.class_proba(member, X)
-
-
 def positive_proba(member: Any, X: Matrix) -> Array:
-    """Return the probability of class 1 in a problem of classes 0 and 1."""
+    """Return the probability of class 1, of validated rows, in a problem of classes 0 and 1."""
     if len(member.classes_) == 1:
         return np.full(X.shape[0], float(member.classes_[0] == 1))
+    if isinstance(member, C45TreeClassifier):
+        return member._proba(X)[:, 1]
     return class_proba(member, X)[:, 1]

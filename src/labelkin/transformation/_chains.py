@@ -12,11 +12,11 @@ from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.rows import Labels
 from labelkin.transformation._base import (
     TransformationClassifier,
-    add_columns,
     fit_member,
     positive_proba,
     presort_for,
 )
+from labelkin.tree._presorted import add_columns
 
 
 class ChainClassifier(TransformationClassifier):

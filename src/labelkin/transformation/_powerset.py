@@ -8,13 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
+from labelkin.metrics._estimators import class_proba
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    class_proba,
-    fit_member,
-    presort_for,
-)
+from labelkin.transformation._base import TransformationClassifier, fit_member, presort_for
 from labelkin.tree import C45TreeClassifier
 
 
@@ -81,11 +77,9 @@ class LabelPowersetClassifier(TransformationClassifier):
         if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
             base.set_params(n_jobs=self.n_jobs)
         matrix, seed = presort_for(base, X), self._draw_seeds(1)[0]
-
-        def fit_classifier(_: int) -> Any:
-            return self._fit_label_sets(base, matrix, y, weight, seed)
-
-        (self.estimator_,) = self._fit_members(fit_classifier, 1, "classifiers")
+        (self.estimator_,) = self._fit_members(
+            lambda _: self._fit_label_sets(base, matrix, y, weight, seed), 1, "classifiers"
+        )
 
     def _fit_label_sets(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
         """Fit to validated data; return the classifier of label sets."""
