@@ -31,7 +31,7 @@ from labelkin.base import (
 from labelkin.metrics._estimators import class_proba
 from labelkin.rows import Labels
 from labelkin.tree import C45TreeClassifier
-from labelkin.tree._presorted import PresortedMatrix
+from labelkin.tree._presorted import PresortedMatrix, add_columns
 
 
 class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
@@ -90,11 +90,11 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
         if labels.weight is not None:
             kept = np.flatnonzero(labels.weight)
             rows, labels = rows[kept], labels.take(kept)
-        self._fit(rows, labels)
+        self._fit(rows, labels, Trainer(self._estimator, rows, labels.weight))
         return self
 
     @abstractmethod
-    def _fit(self, X: Matrix, labels: Labels) -> None:
+    def _fit(self, X: Matrix, labels: Labels, trainer: "Trainer") -> None:
         """Fit to validated data; the weights are positive, and some labels may be unknown."""
 
     def _labels_of(self, proba: Array) -> Array:
@@ -126,45 +126,51 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
         return tags
 
 
-def presort_for(base: Any, X: Matrix) -> Matrix | PresortedMatrix:
-    """Return a training matrix as `fit_member` takes it: with sorted columns for a C4.5 tree."""
-    if not isinstance(base, C45TreeClassifier):
-        return X
-    base._validate_params()  # of other classifiers their own fit does so
-    return PresortedMatrix.from_matrix(X, base.value_resolution)
+class Trainer:
+    """Fits clones of a single-label classifier to one matrix and its weights, if it has any.
 
-
-def fit_member(
-    base: Any,
-    X: Matrix | PresortedMatrix,
-    y: Array,
-    *,
-    rows: Array | None = None,
-    weight: Array | None = None,
-    seed: int = 0,
-) -> Any:
-    """Fit a clone of one single-label classifier to what `presort_for` returns.
-
-    `rows` are those to train on, some perhaps more than once. The seed is for a base with a
-    ``random_state`` that is None. Where all rows have one class, a `DummyClassifier` is returned;
-    without any row, one of class 0.
+    For C4.5 trees the columns of the matrix are sorted once.
     """
-    target = y if rows is None else y[rows]
-    if not len(target):
-        return DummyClassifier().fit(np.zeros((1, 1)), np.zeros(1, dtype=y.dtype))
-    if (target == target[0]).all():
-        return DummyClassifier().fit(np.zeros((1, 1)), target[:1])
-    if isinstance(X, PresortedMatrix):
-        if rows is not None:  # a row drawn twice has twice the weight
-            drawn = np.bincount(rows, minlength=len(y)).astype(np.float64)
-            weight = drawn if weight is None else drawn * weight
-        return clone(base)._fit_presorted(X, y, weight)
-    if rows is not None:
-        X = X[rows]
-        weight = None if weight is None else weight[rows]
-    weights = {} if weight is None else {"sample_weight": weight}
-    # Labels are unsigned here; some classifiers write −1 into a copy.
-    return set_random_states(clone(base), seed).fit(X, target.astype(np.int64), **weights)
+
+    def __init__(self, base: Any, X: Matrix, weight: Array | None) -> None:
+        self.base, self.X, self.weight = base, X, weight
+        if isinstance(base, C45TreeClassifier):
+            base._validate_params()  # of other classifiers their own fit does so
+            self.X = PresortedMatrix.from_matrix(X, base.value_resolution)
+
+    def fit(
+        self,
+        y: Array,
+        seed: int,
+        *,
+        rows: Array | None = None,
+        weight: Array | None = None,
+        columns: Array | None = None,
+    ) -> Any:
+        """Return a classifier fitted to a target, one entry per row of the matrix.
+
+        `rows` are those to train on; `weight` stands in for the weights, and `columns` are added to
+        the matrix. The seed is for a base with a ``random_state`` that is None. Where all rows have
+        one class, a `DummyClassifier` is returned; without any row, one of class 0.
+        """
+        target = y if rows is None else y[rows]
+        if not len(target):
+            return DummyClassifier().fit(np.zeros((1, 1)), np.zeros(1, dtype=y.dtype))
+        if (target == target[0]).all():
+            return DummyClassifier().fit(np.zeros((1, 1)), target[:1])
+        X, weight = self.X, self.weight if weight is None else weight
+        X = X if columns is None else add_columns(X, columns)
+        if isinstance(X, PresortedMatrix):
+            if rows is not None:  # the others have no weight
+                chosen = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                weight = chosen if weight is None else chosen * weight
+            return clone(self.base)._fit_presorted(X, y, weight)
+        if rows is not None:
+            X, weight = X[rows], None if weight is None else weight[rows]
+        weights = {} if weight is None else {"sample_weight": weight}
+        # Labels are unsigned here; some classifiers write −1 into a copy.
+        model = set_random_states(clone(self.base), seed)
+        return model.fit(X, target.astype(np.int64), **weights)
 
 
 def positive_proba(member: Any, X: Matrix) -> Array:

@@ -10,12 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    fit_member,
-    positive_proba,
-    presort_for,
-)
+from labelkin.transformation._base import Trainer, TransformationClassifier, positive_proba
 from labelkin.tree._presorted import add_columns
 
 
@@ -123,25 +118,16 @@ class ChainClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.voting = voting
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        n_labels = y.shape[1]
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        y, n_labels = labels.Y, labels.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
         seeds = rng.randint(MAX_SEED, size=self.orders_.size)
-        base = self._estimator
-        matrix = presort_for(base, X)
 
         def fit_link(chain: int, place: int, given: Array, rows: Array | None = None) -> Any:
-            order = self.orders_[chain]
-            return fit_member(
-                base,
-                add_columns(matrix, given[:, order[:place]]),
-                y[:, order[place]],
-                rows=rows,
-                weight=weight,
-                seed=seeds[chain * n_labels + place],
-            )
+            order, seed = self.orders_[chain], seeds[chain * n_labels + place]
+            columns = given[:, order[:place]]
+            return trainer.fit(y[:, order[place]], seed, rows=rows, columns=columns)
 
         def fit_partial_chain(chain: int) -> list[Any]:
             filled, order, links = y.copy(), self.orders_[chain], []
