@@ -344,6 +344,7 @@ def test_tasks_hold_a_bounded_number_of_rows(here, monkeypatch):
     difference = X[:1] - X[1:]
     np.testing.assert_allclose(scatter, difference.T @ difference / (2 * 99))
     assert taken == [21, 21, 21, 21, 20]
+    assert not TrainingRows(rows).scatter(pairs[:0]).any()
 
 
 def test_bad_input(here):

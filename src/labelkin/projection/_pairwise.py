@@ -285,7 +285,7 @@ class TrainingRows:
 
         That is the sum of (x_i − x_j)(x_i − x_j)ᵀ over twice the number of pairs.
         """
-        if is_dask(self.rows):
+        if is_dask(self.rows) and len(pairs):
             total = _sum_of_squares_on_workers(self.rows, pairs)
         else:
             total = _sum_of_squares(self.rows, pairs, self.rows.dtype)
@@ -312,9 +312,9 @@ def _sum_of_squares(X: Matrix, pairs: Array, dtype: Any) -> Array:
     k = X.shape[1]
     total = xp.zeros((k, k), dtype=dtype, device=device)
     # A block of k differences is as large as the result; sparse ones need no blocks.
-    size = max(k, rows_per_block(3 * k, device, most=2**20))
-    size = len(pairs) if sparse.issparse(X) else size
-    for start in range(0, len(pairs), max(size, 1)):
+    most = len(pairs) if sparse.issparse(X) else rows_per_block(3 * k, device, most=2**20)
+    size = max(k, most)
+    for start in range(0, len(pairs), size):
         i, j = pairs[start : start + size].T
         differences = take(X, i) - take(X, j)
         total = total + as_dense(differences.T @ differences)
