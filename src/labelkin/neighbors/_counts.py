@@ -31,8 +31,6 @@ class NeighborCounts:
     samples for which it is known.
     """
 
-    known: Array | None = None
-
     def __init__(
         self,
         X: Matrix,
@@ -43,9 +41,7 @@ class NeighborCounts:
     ) -> None:
         # With k ≥ n every other sample is a neighbour.
         self.search = ExactSearch(X, min(n_neighbors, X.shape[0] - 1))
-        self.Y, self.n_jobs = Y, n_jobs
-        if known is not None:
-            self.known = known
+        self.Y, self.n_jobs, self.known = Y, n_jobs, known
 
     def __call__(self, Q: Matrix | None = None) -> Matrix:
         """Return the counts around each query; None: each training sample, itself left out."""
