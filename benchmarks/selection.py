@@ -3,7 +3,7 @@
     python benchmarks/selection.py [--datasets yeast,scene] [--figure selection.png]
 
 Five fixed folds; the features are chosen inside the training part. Figures are means over the
-folds, per cent. *constraints* is SelectByConstraints, *greedy* the same with ranking="greedy";
+folds, per cent. *constraints* is SelectByConstraints;
 mutual information (quintiles; words: present or not) and chi-square (features between 0 and 1)
 are means over the labels; *random* is one permutation a fold.
 """
@@ -24,8 +24,8 @@ SHARES = [5, 10, 20, 40, 60, 80, 100]
 SHOWN = ["average_precision", "hamming_loss"]
 
 
-def by_constraints(X, Y, seed, ranking="share"):
-    return -SelectByConstraints(ranking=ranking, random_state=seed).fit(X, Y).ranking_
+def by_constraints(X, Y, seed):
+    return -SelectByConstraints(random_state=seed).fit(X, Y).ranking_
 
 
 def by_mutual_information(X, Y, seed):
@@ -62,7 +62,6 @@ def at_random(X, Y, seed):
 
 WAYS = {
     "constraints": by_constraints,
-    "greedy": lambda X, Y, seed: by_constraints(X, Y, seed, "greedy"),
     "mutual information": by_mutual_information,
     "chi-square": by_chi_square,
     "random": at_random,

@@ -28,11 +28,11 @@ N_LABELS = 4
 
 
 def load(name: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return X (sparse when mostly zero), Y and the mask of nominal columns."""
+    """Return X (sparse when mostly zero) and Y."""
     with np.load(DATA / f"{name}.npz", allow_pickle=False) as z:
         X = sp.csr_array((z["X_data"], z["X_indices"], z["X_indptr"]), shape=tuple(z["X_shape"]))
-        Y, nominal = z["Y"].astype(int), z["feature_n_values"] == 2
-    return (X.toarray() if X.nnz > 0.5 * np.prod(X.shape) else X), Y, nominal
+        Y = z["Y"].astype(int)
+    return (X.toarray() if X.nnz > 0.5 * np.prod(X.shape) else X), Y
 
 
 def best_time(action: Callable[..., object], *arguments: Any) -> float:
@@ -48,10 +48,10 @@ def compare_fit_times() -> None:
     print(f"fit, ms a tree (mean of {N_LABELS} labels); ratio to scikit-learn, target ≤ 3")
     print(f"{'':10}{'sklearn':>10}{'C4.5':>10}{'ratio':>8}{'presorted':>12}{'ratio':>8}")
     for name in NAMES:
-        X, Y, nominal = load(name)
+        X, Y = load(name)
         matrix, total = PresortedMatrix.from_matrix(X), np.zeros(3)
         for j in np.argsort(-Y.sum(axis=0), kind="stable")[:N_LABELS]:
-            y, ours = Y[:, j], C45TreeClassifier(nominal_features=nominal)
+            y, ours = Y[:, j], C45TreeClassifier(nominal_features="binary")
             theirs = DecisionTreeClassifier(criterion="entropy", random_state=0)
             total += [
                 best_time(theirs.fit, X, y),
@@ -67,14 +67,14 @@ def compare_fit_times() -> None:
 
 def binary_relevance(name: str) -> tuple[float, float]:
     """Mean Hamming loss over the reference folds, and CPU seconds to build one of them."""
-    X, Y, nominal = load(name)
+    X, Y = load(name)
     losses, seconds = [], 0.0
     for test in np.array_split(np.random.default_rng(0).permutation(len(Y)), 5):
         train = np.setdiff1d(np.arange(len(Y)), test)
         start = time.process_time()
         matrix = PresortedMatrix.from_matrix(X[train])
         trees = [
-            C45TreeClassifier(nominal_features=nominal)._fit_presorted(matrix, labels)
+            C45TreeClassifier(nominal_features="binary")._fit_presorted(matrix, labels)
             for labels in Y[train].T
         ]
         seconds += time.process_time() - start

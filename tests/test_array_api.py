@@ -101,7 +101,7 @@ ESTIMATORS = [
     VPCMEClassifier(n_estimators=4, random_state=0),
     VPCMEClassifier(IBLRClassifier(ridge=0.1), n_estimators=2, voting="soft", random_state=0),
     BaggingVPCPClassifier(n_estimators=4, threshold=(0.3, 0.7), random_state=0),
-    VPCMEClassifier(n_estimators=3, max_features=0.5, bag=0.6, random_state=0),
+    VPCMEClassifier(n_estimators=3, bag=0.6, random_state=0),
     KernelRidgeLOOClassifier(random_state=0),
     KernelRidgeLOOClassifier("laplacian", scale=True, max_exact=25, n_landmarks=12, random_state=0),
     KernelRidgeLOOClassifier("linear", scale=True),

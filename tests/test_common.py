@@ -101,7 +101,6 @@ VARIANTS = [
     labelkin.MultiLabelLogisticRegression(
         C_shrinkage=5, calibrate=True, prune=0.001, random_state=0
     ),
-    labelkin.MDDM(constraint="features"),
     labelkin.C45TreeClassifier(nominal_features="binary", pruning=False),
 ]
 ESTIMATORS = [make(name) for name in NAMES] + VARIANTS

@@ -36,7 +36,9 @@ def peak_over_samples(function, X, *args):
 
 def scatter(X, Y):
     pairs = np.random.RandomState(0).randint(0, N, (2, N, 2))
-    TrainingRows(X).scatter_difference(*pairs)
+    training = TrainingRows(X)
+    for kind in pairs:
+        training.scatter(kind)
 
 
 STEPS = {

@@ -45,7 +45,8 @@ def draw():
     X, _, Y, _, _ = scenes()
     rows = TrainingRows(X)
     pairs = PairwiseConstraintProjection(random_state=0).fit(X, Y)
-    difference, _ = rows.scatter_difference(pairs.must_link_, pairs.cannot_link_)
+    S_C, S_M = rows.scatter(pairs.cannot_link_), rows.scatter(pairs.must_link_)
+    difference = S_C - pairs.scaling_ * S_M
     values = np.sort(np.linalg.eigvalsh(difference))[::-1]
     d = len(pairs.eigenvalues_)
     at = np.arange(1, len(values) + 1)

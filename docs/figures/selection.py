@@ -2,13 +2,12 @@
 
 from measured import BENCHMARKS, selection_curves
 
-from figures._common import BLUE, GREEN, GREY, ORANGE, SKY, new_figure
+from figures._common import BLUE, GREEN, GREY, ORANGE, new_figure
 
 READS = (BENCHMARKS,)
 
 STYLES = {
     "constraints": ("SelectByConstraints", BLUE, "-"),
-    "greedy": ('ranking="greedy"', SKY, "-"),
     "mutual information": ("mutual information", GREEN, "--"),
     "chi-square": ("chi-square", ORANGE, "-."),
     "random": ("random", GREY, ":"),

@@ -301,13 +301,13 @@ def test_without_a_bag_there_is_no_score(Ensemble):
 def test_two_rounds_of_weights_by_hand():
     w = np.full(5, 0.2)
     # Round 1: samples 0, 1, 2 outside, 0 wrong, θ = 1/3. They share 0.6 as 4 : 3 : 3.
-    w = reweight(w, np.array([1, 0, 0, 0, 0], bool), 1 / 3, np.array([0, 1, 2]))
+    w = reweight(w, np.array([True, False, False]), 1 / 3, np.array([0, 1, 2]))
     np.testing.assert_allclose(w, [0.24, 0.18, 0.18, 0.2, 0.2])
     # Round 2: samples 0 and 3 outside, both wrong: no weight gains on another.
-    w = reweight(w, np.array([1, 0, 0, 1, 0], bool), 0.9, np.array([0, 3]))
+    w = reweight(w, np.array([True, True]), 0.9, np.array([0, 3]))
     np.testing.assert_allclose(w, [0.24, 0.18, 0.18, 0.2, 0.2])
     # Round 3: 3 and 4 outside, 4 wrong, θ = 1: they share 0.4 as 1 : 2.
-    w = reweight(w, np.array([0, 0, 0, 0, 1], bool), 1.0, np.array([3, 4]))
+    w = reweight(w, np.array([False, True]), 1.0, np.array([3, 4]))
     np.testing.assert_allclose(w, [0.24, 0.18, 0.18, 0.4 / 3, 0.8 / 3])
 
 
@@ -364,7 +364,8 @@ def test_weights_cannot_run_away(monkeypatch):
         # Three samples wrong whenever they are outside, and θ large.
         w = np.full(60, 1 / 60)
         for seed in range(60):
-            w = reweight(w, np.arange(60) < 3, 0.9, outside_of(60, 0.6, seed))
+            outside = outside_of(60, 0.6, seed)
+            w = reweight(w, outside < 3, 0.9, outside)
         return w.max() * 60
 
     assert heaviest() <= MOST_WEIGHT * (1 + 1e-9)

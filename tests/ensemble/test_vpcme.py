@@ -102,7 +102,7 @@ def test_boosting_begins_with_the_weights_given(data):
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"bag": 0.5}, {"max_features": 0.5}],
+    [{}, {"bag": 0.5}],
     ids=repr,
 )
 @BOTH
@@ -169,12 +169,8 @@ def test_first_member_draws_as_the_projection_does(data):
     assert len(projection.must_link_) == len(draw_constraints(Y)[0]) == len(X)
 
 
-# ------------------------------------------------------------------------ feature subsets
-
-
 @BOTH
-def test_all_features_draw_nothing_extra(Ensemble, data):
-    """Without max_features a member's draws are the threshold and the pairs, nothing else."""
+def test_a_member_draws_its_threshold_and_its_pairs(Ensemble, data):
     X, Y = data
     model = Ensemble(n_estimators=1, random_state=0).fit(X, Y)
     rng = np.random.RandomState(np.random.RandomState(0).randint(2**31 - 1, size=1)[0])
@@ -182,54 +178,6 @@ def test_all_features_draw_nothing_extra(Ensemble, data):
     must_link, cannot_link = ConstraintSampler(Y).draw(0.6, len(X), len(X), None, rng)
     np.testing.assert_array_equal(model.projections_[0].must_link_, must_link)
     np.testing.assert_array_equal(model.projections_[0].cannot_link_, cannot_link)
-
-
-@BOTH
-@pytest.mark.filterwarnings("ignore:.* in the bag of every member:UserWarning")
-@pytest.mark.parametrize("bag", [None, 0.6])
-@pytest.mark.parametrize("shape", [(90, 8), (20, 45)], ids=str)
-def test_members_on_feature_subsets(Ensemble, bag, shape):
-    X, Y = make_data(*shape)
-    k = shape[1]
-    model = Ensemble(n_estimators=8, max_features=0.5, bag=bag, random_state=0).fit(X, Y)
-    seen = np.array([(p.components_ != 0).any(axis=0) for p in model.projections_])
-    assert seen.shape == (8, k)
-    np.testing.assert_array_equal(seen.sum(axis=1), round(k / 2))
-    assert len(np.unique(seen, axis=0)) > 1
-    for projection, columns in zip(model.projections_, seen, strict=True):
-        again = PairwiseConstraintProjection().fit_pairs(
-            X[:, columns], projection.must_link_, projection.cannot_link_
-        )
-        W = projection.components_
-        np.testing.assert_allclose(
-            W[:, columns].T @ W[:, columns], again.components_.T @ again.components_, atol=1e-8
-        )
-    # What a sample has elsewhere does not reach a member that has not seen the feature.
-    unseen = np.where(seen[0], X, 1e6)
-    first = next(model.staged_predict_proba(unseen))
-    np.testing.assert_allclose(first, next(model.staged_predict_proba(X)), atol=1e-12)
-
-
-@BOTH
-def test_sizes_of_feature_subsets(Ensemble, data):
-    X, Y = data
-    for size, expected in [(2, 2), (1.0, 5), (99, 5), (0.01, 1), (0.5, 2)]:
-        model = Ensemble(n_estimators=2, max_features=size, random_state=0).fit(X, Y)
-        seen = [(p.components_ != 0).any(axis=0).sum() for p in model.projections_]
-        assert seen == [expected] * 2
-    for bad in (0, 0.0, 1.5, "half"):
-        with pytest.raises(ValueError, match="max_features"):
-            Ensemble(max_features=bad).fit(X, Y)
-
-
-def test_feature_subsets_of_sparse_rows():
-    X, Y = make_data(60, 8)
-    X[np.abs(X) < 0.5] = 0
-    models = [
-        VPCMEClassifier(n_estimators=3, max_features=0.5, random_state=0).fit(form(X), Y)
-        for form in (np.asarray, sparse.csr_matrix)
-    ]
-    np.testing.assert_allclose(models[0].predict_proba(X), models[1].predict_proba(X), atol=1e-10)
 
 
 @BOTH

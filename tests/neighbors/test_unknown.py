@@ -17,9 +17,9 @@ def hidden(share, n=150, q=5, seed=0):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.75, 0.9])
-@pytest.mark.parametrize("widened", [2, 32])  # 2: labels are searched for one by one
-def test_each_label_is_learned_from_its_known_samples(share, widened, monkeypatch):
-    monkeypatch.setattr(_counts, "_MOST_WIDENED", widened)
+@pytest.mark.parametrize("often", [0.5, 1 / 32])  # 0.5: rare ones are searched for one by one
+def test_each_label_is_learned_from_its_known_samples(share, often, monkeypatch):
+    monkeypatch.setattr(_counts, "_OFTEN_KNOWN", often)
     X, y = hidden(share)
     model = MLkNNClassifier(n_neighbors=4).fit(X, y)
     proba, loo = model.predict_proba(X), MLkNNClassifier(4).fit_loo_proba(X, y)

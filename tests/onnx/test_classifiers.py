@@ -87,7 +87,7 @@ MODELS = [
         threshold=(0.3, 0.9),
         random_state=0,
     ),
-    BaggingVPCPClassifier(n_estimators=4, max_features=0.5, random_state=0),
+    BaggingVPCPClassifier(n_estimators=4, random_state=0),
     VPCMEClassifier(n_estimators=12, bag=0.5, random_state=0),
     VPCMEClassifier(n_estimators=20, bag=0.6, calibrate=True, random_state=0),
 ]

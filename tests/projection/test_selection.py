@@ -28,8 +28,8 @@ def test_shares_are_the_diagonal_of_the_positive_part():
     X, Y = make_data(80, 6)
     projection = PairwiseConstraintProjection(random_state=0).fit(X, Y)
     pairs = projection.must_link_, projection.cannot_link_
-    difference, _ = TrainingRows(X).scatter_difference(*pairs)
-    values, vectors = np.linalg.eigh(difference)
+    S_M, S_C = map(TrainingRows(X).scatter, pairs)
+    values, vectors = np.linalg.eigh(S_C - projection.scaling_ * S_M)
     positive = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
     expected = np.diag(positive) / np.trace(positive)
     np.testing.assert_allclose(feature_shares(projection), expected, atol=1e-10)
@@ -55,10 +55,9 @@ def test_importances_of_an_ensemble_are_the_mean_over_its_members():
 
 
 @pytest.mark.filterwarnings("ignore:No two samples are a cannot-link:UserWarning")
-@pytest.mark.parametrize("ranking", ["share", "greedy"])
-def test_without_cannot_links_all_features_are_equal(ranking):
+def test_without_cannot_links_all_features_are_equal():
     X, _ = make_data(20, 4)
-    selector = SelectByConstraints(2, ranking=ranking).fit(X, np.ones((20, 2), dtype=int))
+    selector = SelectByConstraints(2).fit(X, np.ones((20, 2), dtype=int))
     np.testing.assert_allclose(selector.scores_, 0.25)
     assert selector.transform(X).shape == (20, 2)
 
@@ -66,7 +65,7 @@ def test_without_cannot_links_all_features_are_equal(ranking):
 # -------------------------------------------------------------------------------- selector
 
 
-@parametrize_with_checks([SelectByConstraints(), SelectByConstraints(ranking="greedy")])
+@parametrize_with_checks([SelectByConstraints()])
 @pytest.mark.filterwarnings("ignore:No two samples are a (cannot|must)-link:UserWarning")
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
@@ -79,21 +78,6 @@ def test_it_finds_the_features_that_make_the_labels():
     assert sorted(selector.ranking_) == list(range(1, 9))
     assert (np.argsort(selector.ranking_) == np.argsort(-selector.scores_)).all()
     assert selector.scores_.sum() == pytest.approx(1)
-
-
-def test_greedy_takes_no_copies():
-    X, Y = informative()
-    chosen = SelectByConstraints(2, ranking="greedy", random_state=0).fit(X, Y)
-    assert chosen.get_support()[1]
-    assert chosen.get_support()[[4, 6]].sum() == 1
-    # Selecting by hand: the largest remaining diagonal, then its part removed from the rest.
-    p = chosen.projection_
-    remaining = p.components_.T @ np.diag(p.eigenvalues_) @ p.components_
-    for rank in range(1, 1 + len(p.eigenvalues_)):
-        best = int(np.argmax(np.diag(remaining)))
-        assert chosen.ranking_[best] == rank
-        column = remaining[:, best]
-        remaining = remaining - np.outer(column, column) / column[best]
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])

@@ -24,7 +24,7 @@ from labelkin import (
 )
 from labelkin._utils.progress import observe_fits
 from labelkin.kin import Limits
-from labelkin.projection._blocks import BlockRows
+from labelkin.projection._pairwise import TrainingRows
 from labelkin.rows import DaskRows
 from support.data import make_data
 
@@ -340,10 +340,11 @@ def test_tasks_hold_a_bounded_number_of_rows(here, monkeypatch):
     pairs = np.column_stack([np.zeros(99, dtype=int), np.arange(1, 100)])
     take, taken = DaskRows.take, []
     monkeypatch.setattr(DaskRows, "take", lambda *call: taken.append(len(call[1])) or take(*call))
-    scatter, _ = BlockRows(rows).scatter_difference(pairs[:0], pairs)
+    scatter = TrainingRows(rows).scatter(pairs)
     difference = X[:1] - X[1:]
     np.testing.assert_allclose(scatter, difference.T @ difference / (2 * 99))
     assert taken == [21, 21, 21, 21, 20]
+    assert not TrainingRows(rows).scatter(pairs[:0]).any()
 
 
 def test_bad_input(here):
@@ -365,7 +366,7 @@ def test_bad_input(here):
         MLkNNClassifier().fit(dX[:0], Y[:0])
 
 
-@pytest.mark.parametrize("setting", [{"bag": 0.5}, {"max_features": 0.5}, {"estimator": "trees"}])
+@pytest.mark.parametrize("setting", [{"bag": 0.5}, {"estimator": "trees"}])
 def test_what_needs_the_rows_in_memory_brings_them_there(here, setting):
     X, Y = make_data(60, 4, 3)
     if "estimator" in setting:

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_array
 
 from labelkin import BinaryRelevanceClassifier, ChainClassifier
 from labelkin.base import set_random_states
-from labelkin.transformation._base import add_columns, fit_member, presort_for
+from labelkin.transformation._base import Trainer
 from labelkin.tree import C45TreeClassifier
+from labelkin.tree._presorted import add_columns
 from support.data import make_data
 
 
@@ -66,7 +67,7 @@ def test_a_bad_parameter_of_the_base_is_still_named():
 @pytest.mark.parametrize("base", [SGDClassifier(), make_pipeline(SGDClassifier())])
 def test_members_are_seeded_clones(base):
     X, Y = make_data(60, 3, 2)
-    first, second = (fit_member(base, X, Y[:, label], seed=label) for label in (0, 1))
+    first, second = (Trainer(base, X, None).fit(Y[:, label], label) for label in (0, 1))
     for label, member in enumerate((first, second)):
         expected = set_random_states(clone(base), np.random.RandomState(label)).get_params()
         for name, value in member.get_params().items():
@@ -80,7 +81,7 @@ def test_members_are_seeded_clones(base):
 def test_added_columns_are_stacked_ones(base, form):
     X, Y = make_data(20, 3, 4)
     X = X.astype(np.float32)
-    matrix = presort_for(base, form(X))
+    matrix = Trainer(base, form(X), None).X
     assert add_columns(matrix, Y[:, :0]) is matrix
     wide = add_columns(matrix, Y)
     rows = wide.X if isinstance(base, C45TreeClassifier) else wide

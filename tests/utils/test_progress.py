@@ -28,8 +28,6 @@ def test_ensembles_announce_after_the_first_members(Ensemble, n_jobs, n_left, mo
     hours = count(step=1000)
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(hours)))
     model = Ensemble(n_estimators=5, n_jobs=n_jobs, random_state=0)
-    with pytest.warns(
-        UserWarning, match=f"The {n_left} members that are left .* max_features"
-    ) as w:
+    with pytest.warns(UserWarning, match=f"The {n_left} members that are left .* fewer") as w:
         model.fit(*make_data(40))
     assert len(w) == 1

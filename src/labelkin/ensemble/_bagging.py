@@ -10,7 +10,7 @@ from sklearn.base import _fit_context
 from labelkin._utils.parallel import effective_n_threads, map_threads
 from labelkin._utils.progress import with_callbacks
 from labelkin.ensemble._base import ConstraintEnsemble
-from labelkin.ensemble._member import train_member
+from labelkin.ensemble._member import Member
 from labelkin.rows import is_device_array
 
 
@@ -40,7 +40,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         Source of the draws.
     verbose : int, default=0
         Above 0: one line after each member.
-    bag, calibrate, max_features
+    bag, calibrate
         As in `VPCMEClassifier`; there are no sample weights to update.
 
     Attributes
@@ -84,11 +84,13 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         X, y, known = self._validate_known(X, y)
         at_once = min(effective_n_threads(self.n_jobs), self.n_estimators)
         data, seeds, report = self._prepare(X, y, known, sample_weight, at_once)
-        numbers = count(1)
-        members = map_threads(
-            lambda seed: train_member(data, seed),
-            seeds,
-            1 if is_device_array(X) else self.n_jobs,
-            lambda member: report(next(numbers), member),
-        )
-        return self._finish(data, members, np.full(y.shape[0], 1 / y.shape[0]))
+        weights, numbers = np.ones(y.shape[0]), count(1)
+
+        def train(seed: int) -> Member:
+            member = Member(data, seed, weights)
+            member.train(member.project(*member.draw_pairs()))
+            return member
+
+        n_jobs = 1 if is_device_array(X) else self.n_jobs
+        members = map_threads(train, seeds, n_jobs, lambda member: report(next(numbers), member))
+        return self._finish(data, members, weights / len(weights))

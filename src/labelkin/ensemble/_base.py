@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, gen_batches, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
@@ -26,9 +26,8 @@ from labelkin.metrics import average_precision
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.projection import feature_importances
-from labelkin.projection._blocks import BlockRows
 from labelkin.projection._pairwise import TrainingRows, warn_if_missing
-from labelkin.rows import Labels, is_dask, is_device_array, to_device_of
+from labelkin.rows import Labels, is_device_array, to_device_of
 
 
 class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -55,11 +54,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         "verbose": ["verbose"],
         "bag": [None, Interval(Real, 0, 1, closed="neither")],
         "calibrate": ["boolean"],
-        "max_features": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="right"),
-        ],
     }
 
     def __init__(
@@ -76,7 +70,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         verbose: int = 0,
         bag: float | None = None,
         calibrate: bool = False,
-        max_features: int | float | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_estimators = n_estimators
@@ -89,7 +82,6 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         self.verbose = verbose
         self.bag = bag
         self.calibrate = calibrate
-        self.max_features = max_features
 
     def _prepare(
         self, X: Matrix, y: Matrix, known: Array | None, sample_weight: Any, at_once: int = 1
@@ -100,9 +92,8 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         each member, from 1, and the member; `at_once` of them are trained at the same time.
         """
         base = self._check_parameters(X)
-        rows: Any = BlockRows(X) if is_dask(X) else TrainingRows(X)
         labels = Labels(y, check_weight(sample_weight, y.shape[0]), known)
-        data = TrainingSet(self, base, rows, labels, ConstraintSampler(y, known))
+        data = TrainingSet(self, base, TrainingRows(X), labels, ConstraintSampler(y, known))
         seeds = check_random_state(self.random_state).randint(MAX_SEED, size=self.n_estimators)
         progress = FitProgress(self, "members", self.n_estimators, self.verbose)
         started = time.perf_counter()
@@ -110,7 +101,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         def report(number: int, member: Member) -> None:
             if number == at_once:
                 seconds = (time.perf_counter() - started) / number
-                cure = "fewer members or, with max_features, fewer features take less time"
+                cure = "fewer members or fewer features take less time"
                 warn_if_long(self.n_estimators - number, "members", seconds, cure)
             error = f"training error {member.error:.3f}"
             progress.step(text=f"member {number} of {self.n_estimators}, {error}")
@@ -272,7 +263,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
 
     @property
     def _fits_blocks(self) -> bool:  # type: ignore[override]
-        return self._keeps_sparse_labels() and self.max_features is None
+        return self._keeps_sparse_labels()
 
     def _check_parameters(self, X: Matrix) -> Any:
         """Check parameters that depend on each other; return an unfitted copy of the base."""

@@ -64,18 +64,13 @@ class VPCMEClassifier(ConstraintEnsemble):
         from out-of-bag probabilities; needs a bag. The curves of rare labels are shrunk towards
         the others. A label is then predicted if its calibrated probability is above one half,
         for either value of `voting`.
-    max_features : int or float, default=None
-        Number of features, or share of them, that a member uses; each member has its own.
-        None, as in the paper: all features. Fewer features make members cheaper and more
-        diverse.
 
     Attributes
     ----------
     estimators_ : list of n_estimators classifiers
         The fitted base classifiers, each on the output of the projection of the same index.
     projections_ : list of n_estimators PairwiseConstraintProjection
-        The projections; with `max_features`, the ``components_`` are zero for features that
-        a member does not use.
+        The projections.
     thresholds_ : ndarray of shape (n_estimators,)
         Θ of each member.
     errors_ : ndarray of shape (n_estimators,)
@@ -112,8 +107,8 @@ class VPCMEClassifier(ConstraintEnsemble):
     With ML-kNN as the base, X and y can be Dask arrays whose rows are on different machines:
     the rows stay in the workers' memory, and the model is the same as for data in memory.
     Predictions for Dask arrays are lazy Dask arrays. Blocks of about ten thousand rows work
-    well. With `bag` or `max_features`, and with any other base, the rows are brought into memory.
-    Pickling such a model brings its rows into memory.
+    well. With `bag`, and with any other base, the rows are brought into memory. Pickling such a
+    model brings its rows into memory.
 
     With ML-kNN as the base and no bag, a sparse y stays sparse, and ``predict`` gives a sparse
     matrix: thousands of labels of a million samples fit in memory. ``predict_proba`` is dense: call
@@ -186,7 +181,7 @@ class VPCMEClassifier(ConstraintEnsemble):
 def reweight(weights: Array, wrong: Array, error: float, outside: Array | None = None) -> Array:
     """Raise the weight of `wrong` samples by 1 + error; the sum stays 1 (Table 1, c).
 
-    With a bag, `outside` are the rows outside it, of which some are misclassified. Their total
+    With a bag, `wrong` is of the rows outside it, `outside`. Their total
     weight stays the same, and the samples in the bag keep their weight. If the misclassified ones
     were simply raised, a sample would gain weight by being outside more often: with many errors
     chance alone would soon put nearly all weight on a few. No weight exceeds `MOST_WEIGHT` times
@@ -196,7 +191,7 @@ def reweight(weights: Array, wrong: Array, error: float, outside: Array | None =
         raised = np.where(wrong, weights * (1 + error), weights)
         return raised / raised.sum()
     weights = weights.copy()
-    weights[outside] = weights[outside].sum() * reweight(weights[outside], wrong[outside], error)
+    weights[outside] = weights[outside].sum() * reweight(weights[outside], wrong, error)
     return bound_weights(weights, MOST_WEIGHT)
 
 

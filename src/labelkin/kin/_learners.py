@@ -175,12 +175,7 @@ def ratio_directions(
 ) -> Array:
     """Return the directions of the ratio criterion in the coordinates of the rows."""
     xp, k, dtype = namespace(training.rows), training.rows.shape[1], training.rows.dtype
-    none = np.empty((0, 2), dtype=np.intp)
-    # Without must-links the scatter difference is S_C alone: one function for both scatters.
-    between, within = (
-        training.scatter_difference(*(to_device_of(p, training.rows) for p in (none, pairs)))[0]
-        for pairs in (cannot_link, must_link)
-    )
+    between, within = training.scatter(cannot_link), training.scatter(must_link)
     ridge, spread = float(xp.linalg.trace(within)) / k, float(xp.linalg.trace(between))
     # No pair of a kind, or must-links of equal rows only.
     if ridge <= float(xp.finfo(dtype).eps) * spread or not len(cannot_link):

@@ -7,6 +7,7 @@ and the answer changes with the number of threads. Here a tie goes to the row th
 import math
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,6 @@ class ExactSearch:
     ``first_equal`` names for each row the first one equal to it; None: no two rows are equal.
     """
 
-    W: Array = None
-    """See `share`."""
-
     def __init__(self, X: Matrix, n_neighbors: int, offset: Array | None = None) -> None:
         # Distances come from |x|² − 2x·z + |z|², which loses digits when the data lie far
         # from the origin. Integer data, and hence their ties, stay exact: the offset is whole.
@@ -66,41 +64,39 @@ class ExactSearch:
         self.squared_norms = xp.sum(X * X, axis=1) if on_device else row_norms(X, squared=True)
         self.first_equal = first_of_equals(X)
 
-    def share(self, rows: Array, W: Array, offset: Array) -> None:
-        """Replace the rows by others, r, that further searches hold as well.
+    def query(self, Q: Matrix | None = None, n_jobs: int | None = None) -> Array:
+        """Find the k nearest rows of each query: indices, (n_queries, k), nearest first.
 
-        These are z = Wᵀr, less another offset, and products with queries become (Wq)ᵀr.
+        Equal distances are in the order of the rows. Without queries, the rows themselves are
+        queried, each left out of its own neighbours (but not its duplicates). The results are the
+        same for every `n_jobs`, which is the number of threads on the host.
         """
-        Z = self.X if self.offset is None else self.X + self.offset
-        self.squared_norms = row_norms(Z - offset, squared=True)
-        self.X, self.W, self.offset = rows, W, offset
+        xp, device = namespace_and_device(self.X)
+        m = self.X.shape[0] if Q is None else Q.shape[0]
+        if self.n_neighbors == 0 or m == 0:
+            return xp.zeros((m, self.n_neighbors), dtype=xp.int64, device=device)
+        return self.map_distances(partial(k_smallest, k=self.n_neighbors), Q, n_jobs)
 
-    def query(
-        self, Q: Matrix | None = None, n_jobs: int | None = None, n_neighbors: int | None = None
+    def map_distances(
+        self, function: Callable[[Array], Array], Q: Matrix | None, n_jobs: int | None
     ) -> Array:
-        """Find the nearest rows of each query: indices, (n_queries, k), nearest first.
+        """Return a function of the distances to all rows, for blocks of queries.
 
-        k is `n_neighbors`, by default that of the search. Equal distances are in the order of the
-        rows. Without queries, the rows themselves are queried, each left out of its own
-        neighbours (but not its duplicates). The results are the same for every `n_jobs`, which is
-        the number of threads on the host.
+        The function takes half of the squared distances, less half of each query's own squared
+        norm, and returns one row per query. Queries are as in `query`, and at least one; a row
+        is at infinite distance from itself.
         """
-        xp, device = namespace_and_device(self.squared_norms)
-        n = self.squared_norms.shape[0]
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        queries = self.rows() if Q is None else self._centre(Q)
+        xp, device = namespace_and_device(self.X)
+        n = self.X.shape[0]
+        queries = self.X if Q is None else self._centre(Q)
         m = queries.shape[0]
-        if k == 0 or m == 0:
-            return xp.zeros((m, k), dtype=xp.int64, device=device)
         small = m * n <= min(_ONE_PRODUCT, 2**17 * get_config()["working_memory"])
         products = self._products(queries) if small and not sparse.issparse(self.X) else None
-
         first: Any = np.arange(n) if self.first_equal is None else self.first_equal
         copies = np.flatnonzero(first != np.arange(n))
 
-        def nearest(rows: slice) -> Array:
+        def apply(rows: slice) -> Array:
             block = self._products(queries[rows, :]) if products is None else products[rows, :]
-            # Half the squared distances, less half of each query's own squared norm.
             distances = astype(0.5 * self.squared_norms - block, self.squared_norms.dtype)
             if len(copies):
                 # A product can round equal columns differently, depending on their position.
@@ -109,36 +105,28 @@ class ExactSearch:
                 own = distances[:, rows]
                 itself = xp.eye(own.shape[0], dtype=xp.bool, device=device)
                 distances[:, rows] = xp.where(itself, math.inf, own)
-            return k_smallest(distances, k)
+            return function(distances)
 
         blocks = gen_batches(m, rows_per_block(n, device))
-        if is_device_array(self.squared_norms) or m * n <= _ONE_THREAD:
-            found = list(map(nearest, blocks))
-        else:
-            found = map_threads(nearest, blocks, n_jobs)
-        return concatenate(found)
-
-    def rows(self) -> Matrix:
-        """Return the rows, less `offset`."""
-        return self.X if self.W is None else self.X @ self.W
+        if is_device_array(self.X) or m * n <= _ONE_THREAD:
+            return concatenate(list(map(apply, blocks)))
+        return concatenate(map_threads(apply, blocks, n_jobs))
 
     def distances(self, x: Matrix, rows: Array) -> Array:
         """Return the Euclidean distances from one sample, (1, n_features), to some rows."""
-        return np.linalg.norm(as_dense(self.rows()[rows]) - as_dense(self._centre(x)), axis=1)
+        return np.linalg.norm(as_dense(self.X[rows]) - as_dense(self._centre(x)), axis=1)
 
     def _centre(self, Q: Matrix) -> Matrix:
         return Q if self.offset is None else as_dense(Q) - self.offset
 
     def _products(self, Q: Matrix) -> Array:
         """Return the products of queries with every row, a dense (m, n) array."""
-        if self.W is not None:
-            return (Q @ self.W.T) @ self.X.T
         if sparse.issparse(self.X):
             return (Q @ self.X.T).toarray() if sparse.issparse(Q) else (self.X @ Q.T).T
         return Q @ self.X.T
 
     def __sklearn_array_api_convert__(self, converter: Callable[[Any], Any]) -> "ExactSearch":
-        rows = self.rows()
+        rows = self.X
         if sparse.issparse(rows):
             if not is_device_array(converter(np.empty(0))):
                 return copy(self)

@@ -17,7 +17,7 @@ from labelkin.calibration._curves import expit, fit_logistic
 from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._counts import NeighborCounts
-from labelkin.rows import astype, concatenate, match, to_numpy
+from labelkin.rows import astype, concatenate, match, to_device_of, to_numpy
 
 
 class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
@@ -177,7 +177,7 @@ class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
 
     def _inputs(self, counts: Array, X: Matrix) -> Matrix:
         """Return the shares of the neighbours with each label, and the features if wanted."""
-        shares = astype(counts, "float64") / max(1, self._counts.search.n_neighbors)
+        shares = to_device_of(counts / max(1, self._counts.search.n_neighbors), X)
         return _beside(shares, X) if self._with_features else shares
 
     def _regress(self, inputs: Matrix, dtype: Any) -> Array:

@@ -14,7 +14,7 @@ from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import explain_by_neighbors
 from labelkin.neighbors._blocks import BlockCounts, predict_blocks
 from labelkin.neighbors._counts import NeighborCounts, likely_labels, look_up
-from labelkin.rows import Labels, as_dense, astype, is_dask, namespace, to_numpy
+from labelkin.rows import Labels, as_dense, is_dask, match, to_device_of, to_numpy
 
 
 class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
@@ -148,10 +148,13 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         """
         rows, Y, known = self._validate_known(X, y)
         counts = self._fit_valid(rows, as_dense(Y), known)
+        posterior = to_numpy(self._posterior)
         if not strict:
-            return self._counts.apply(_posterior_of, counts, self._posterior)
-        histogram = self._counts.histogram(counts)
-        return self._counts.apply(_strict_posterior, counts, histogram, self.smoothing, rows.dtype)
+            found = self._counts.apply(_posterior_of, counts, posterior)
+        else:
+            shared = self._counts.histogram(counts), self.smoothing, posterior.dtype
+            found = self._counts.apply(_strict_posterior, counts, *shared)
+        return to_device_of(found, rows)
 
     def _fit_loo_wrong(self, X: Matrix, labels: Labels) -> Array:
         """Fit; return which training samples, each left out, are misclassified in a known label.
@@ -162,7 +165,7 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         self._validate_params()
         self._set_shapes(X, labels.Y)
         counts = self._fit_valid(X, labels.Y, labels.known)
-        return np.asarray(self._counts.apply(_misclassified, counts, self._posterior))
+        return np.asarray(self._counts.apply(_misclassified, counts, to_numpy(self._posterior)))
 
     def _fit_valid(self, X: Matrix, Y: Matrix, known: Array | None) -> Matrix:
         """Fit to validated data; return the counts around the training samples."""
@@ -173,15 +176,15 @@ class MLkNNClassifier(ExplainMixin, MultiLabelClassifier):
         counts = self._counts()
         # Training samples without and with each label, by the number of their neighbours that have
         # it: (2, n_labels, k + 1).
-        histogram = astype(self._counts.histogram(counts), "float64")
-        totals = namespace(histogram).sum(histogram, axis=2, keepdims=True)
+        histogram = self._counts.histogram(counts)
+        totals = histogram.sum(axis=2, keepdims=True)
         found = _bayes(histogram, totals, self.smoothing, histogram.shape[2])
-        prior, self.likelihood_, self._posterior = (astype(part, X.dtype) for part in found)
+        prior, self.likelihood_, self._posterior = (match(part, X) for part in found)
         self.prior_ = prior[:, 0]
         return counts
 
     def _proba(self, X: Matrix) -> Array:
-        return look_up(self._posterior, self._counts(X))
+        return to_device_of(look_up(self._posterior, self._counts(X)), X)
 
     def _predict_dask(self, X: Any, method: str) -> Any:
         if not isinstance(getattr(self, "_counts", None), BlockCounts):
@@ -212,16 +215,15 @@ def _bayes(
     whose neighbours c have the label. Where 0 is divided by 0, for a label constant in training or
     a count never seen, the prior remains; that of a label known for no sample is one half.
     """
-    s, xp = smoothing, namespace(totals)
-    n = totals[0, ...] + totals[1, ...]
+    s, n = smoothing, totals[0] + totals[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        prior = (s + totals[1, ...]) / (2 * s + n)
+        prior = (s + totals[1]) / (2 * s + n)
         likelihood = (s + with_count) / (s * n_counts + totals)
-        present, absent = prior * likelihood[1, ...], (1 - prior) * likelihood[0, ...]
+        present, absent = prior * likelihood[1], (1 - prior) * likelihood[0]
         posterior = present / (present + absent)
     if s == 0:
-        prior = xp.where(n == 0, 0.5, prior)
-        posterior = xp.where(xp.isnan(posterior), prior, posterior)
+        prior = np.where(n == 0, 0.5, prior)
+        posterior = np.where(np.isnan(posterior), prior, posterior)
     return prior, likelihood, posterior
 
 
@@ -236,9 +238,8 @@ def _misclassified(counts: Matrix, labels: Matrix, known: Array | None, posterio
     if sparse.issparse(counts):
         wrong = likely_labels(posterior, counts) != labels
         return np.diff(sparse.csr_array(wrong).indptr) > 0
-    wrong = look_up(posterior > 0.5, counts) != astype(labels, "bool")
-    wrong = wrong if known is None else wrong & known
-    return to_numpy(namespace(wrong).any(wrong, axis=1))
+    wrong = look_up(posterior > 0.5, counts) != labels
+    return (wrong if known is None else wrong & known).any(axis=1)
 
 
 def _strict_posterior(
@@ -250,13 +251,11 @@ def _strict_posterior(
     dtype: Any,
 ) -> Array:
     """Return the posterior of each training sample from the histogram of the others."""
-    xp = namespace(histogram)
-    histogram, labels = astype(histogram, "float64"), astype(labels, "float64")
-    absent = 1 - labels if known is None else astype(known, "float64") - labels
-    own = xp.stack([absent, labels])  # what the sample itself adds, and is left out
-    with_count = xp.stack(
-        [xp.take_along_axis(histogram[present, :, :].T, counts, axis=0) for present in (0, 1)]
+    absent = (1 if known is None else known.astype(np.int64)) - labels.astype(np.int64)
+    own = np.stack([absent, labels])  # what the sample itself adds, and is left out
+    with_count = np.stack(
+        [np.take_along_axis(histogram[present].T, counts, axis=0) for present in (0, 1)]
     )
-    totals = xp.sum(histogram, axis=2)[:, None, :]
+    totals = histogram.sum(axis=2)[:, None, :]
     n_counts = histogram.shape[2]
-    return astype(_bayes(with_count - own, totals - own, smoothing, n_counts)[2], dtype)
+    return _bayes(with_count - own, totals - own, smoothing, n_counts)[2].astype(dtype)

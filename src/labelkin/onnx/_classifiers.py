@@ -75,7 +75,7 @@ def _neighbor_counts(counts: NeighborCounts, rows: Tensor) -> Tensor:
             "to ONNX; choose another method, such as MultiLabelLogisticRegression."
         )
     search, labels = counts.search, counts.labels_of(slice(None))
-    known_rows, k = search.rows(), search.n_neighbors
+    known_rows, k = search.X, search.n_neighbors
     if k == 0:  # one training sample has no neighbours: count it as one without labels
         labels, k = np.zeros_like(labels), 1
     # Equal samples must have equal distances, so one of them is computed.

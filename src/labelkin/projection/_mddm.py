@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.extmath import _deterministic_vector_sign_flip
 
-from labelkin.base import Array, Matrix
+from labelkin.base import Array
 from labelkin.projection._base import LinearProjection
-from labelkin.rows import as_dense, is_dask
+from labelkin.rows import is_dask
 
 
 class MDDM(LinearProjection):
@@ -21,24 +21,14 @@ class MDDM(LinearProjection):
 
     The dependence between projected samples and labels is measured by the Hilbert-Schmidt
     independence criterion. With H the centring matrix and L the numbers of labels
-    that two samples share, the projection P maximises
-
-    tr(Pᵀ Xᵀ H L H X P)
-
-    - over orthonormal projections, PᵀP = I (MDDMp), or
-    - over uncorrelated projected features, Pᵀ((1 − μ) XᵀHX + μI)P = I (MDDMf).
+    that two samples share, the projection P maximises tr(Pᵀ Xᵀ H L H X P) over orthonormal
+    projections, PᵀP = I (MDDMp in the article).
 
     Parameters
     ----------
     n_components : float or int, default=0.99
         A float in (0, 1]: the fewest dimensions whose eigenvalues reach this share of the
         sum of all. An int: the maximal number. There are never more dimensions than labels.
-    constraint : {"projection", "features"}, default="projection"
-        What is orthonormal: MDDMp or MDDMf.
-    mu : float, default=0.5
-        μ in [0, 1], only for MDDMf: weight of the identity in the constraint (one half in the
-        article). With 0, features that are nearly constant can get enormous coefficients;
-        with 1 MDDMf is MDDMp.
 
     Attributes
     ----------
@@ -55,9 +45,8 @@ class MDDM(LinearProjection):
     -----
     L = ΦΦᵀ with one column of Φ per label, so that the objective's matrix has at most as many
     positive eigenvalues as there are labels. They come from the singular values of the
-    features × labels matrix XᵀHΦ: no array of samples × samples, nor for MDDMp of features ×
-    features, is formed. MDDMf needs one whose side is the smaller of the two. Sparse samples
-    stay sparse.
+    features × labels matrix XᵀHΦ: no array of samples × samples or of features × features is
+    formed. Sparse samples stay sparse.
 
     References
     ----------
@@ -79,20 +68,10 @@ class MDDM(LinearProjection):
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="right"),
         ],
-        "constraint": [StrOptions({"projection", "features"})],
-        "mu": [Interval(RealNotInt, 0, 1, closed="both"), Interval(Integral, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_components: float | int = 0.99,
-        *,
-        constraint: str = "projection",
-        mu: float = 0.5,
-    ) -> None:
+    def __init__(self, n_components: float | int = 0.99) -> None:
         self.n_components = n_components
-        self.constraint = constraint
-        self.mu = mu
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any) -> "MDDM":
@@ -117,13 +96,7 @@ class MDDM(LinearProjection):
         if not sparse.issparse(rows):
             rows = rows - rows.mean(axis=0, dtype=np.float64)
         cross = rows.T @ (labels - labels.mean(axis=0))
-        if self.constraint == "features":
-            # PᵀBP = I with P = TQ and TᵀBT = I is QᵀQ = I.
-            whitening = _whitening(rows, float(self.mu))
-            left, singular, _ = linalg.svd(whitening.T @ cross, full_matrices=False)
-            left = whitening @ left
-        else:
-            left, singular, _ = linalg.svd(cross, full_matrices=False)
+        left, singular, _ = linalg.svd(cross, full_matrices=False)
         d = self._dimension(singular**2)
         self.eigenvalues_ = singular[:d] ** 2
         components = _deterministic_vector_sign_flip(left[:, :d].T)
@@ -146,29 +119,3 @@ class MDDM(LinearProjection):
         share = np.cumsum(eigenvalues[:rank]) / eigenvalues[:rank].sum()
         # The last share is 1 but for rounding.
         return min(int(np.searchsorted(share, self.n_components - 1e-12)) + 1, rank)
-
-
-def _whitening(rows: Matrix, mu: float) -> Array:
-    """Return T with Tᵀ((1 − μ) XᵀHX + μI)T = I, spanning the row space of HX.
-
-    Nothing outside that space adds to the objective. The eigenvectors of XᵀHX come from
-    whichever of XᵀHX and HXXᵀH is smaller.
-    """
-    n, k = rows.shape
-    if k <= n:
-        mean = np.asarray(rows.mean(axis=0), dtype=np.float64).ravel()
-        scatter = as_dense(rows.T @ rows).astype(np.float64) - n * np.outer(mean, mean)
-        values, vectors = np.linalg.eigh(scatter)
-    else:
-        gram = as_dense(rows @ rows.T).astype(np.float64)
-        gram -= gram.mean(axis=0)
-        gram -= gram.mean(axis=1)[:, None]
-        values, left = np.linalg.eigh(gram)
-        vectors = rows.T @ left  # (HX)ᵀ left as well: each column of left adds up to zero
-    keep = values > len(values) * np.finfo(np.float64).eps * values[-1]
-    keep[-1] = True  # constant features: any one direction
-    values, vectors = values[keep], vectors[:, keep]
-    if k > n:
-        vectors /= np.linalg.norm(vectors, axis=0).clip(np.finfo(np.float64).tiny)
-    weights = (1 - mu) * values.clip(0) + mu
-    return vectors / np.sqrt(weights.clip(np.finfo(np.float64).tiny))

@@ -8,21 +8,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import _fit_context
-from sklearn.utils import Tags, gen_batches
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from labelkin.base import Array, Matrix, validate_rows
 from labelkin.constraints import ConstraintSampler
 from labelkin.projection._base import LinearProjection
-from labelkin.projection._blocks import BlockRows, difference_of_sums, sum_of_squares
 from labelkin.rows import (
+    DaskBlocks,
+    DaskRows,
     as_dense,
     ascontiguousarray,
     astype,
     first_of_equals,
     is_dask,
-    is_device_array,
     namespace_and_device,
+    rows_per_block,
+    take,
     to_device_of,
     to_numpy,
 )
@@ -31,8 +33,6 @@ from labelkin.rows import (
 # multiplied faster as a dense one.
 _DENSE_ENTRIES = 2**23
 _DENSE_SHARE = 0.02
-# Columns of Xᵀ E that are computed at once.
-_COLUMNS = 128
 
 
 class PairwiseConstraintProjection(LinearProjection):
@@ -138,7 +138,7 @@ class PairwiseConstraintProjection(LinearProjection):
         pairs = ConstraintSampler(labels).draw(
             self.threshold, self.n_must_link, self.n_cannot_link, sample_weight, self.random_state
         )
-        self._learn(BlockRows(rows) if is_dask(rows) else TrainingRows(rows), *pairs)
+        self._learn(TrainingRows(rows), *pairs)
         warn_if_missing(self)
         return self
 
@@ -170,7 +170,7 @@ class PairwiseConstraintProjection(LinearProjection):
         self._learn(TrainingRows(rows), *pairs)
         return self
 
-    def _learn(self, training: Any, must_link: Array, cannot_link: Array) -> Array:
+    def _learn(self, training: "TrainingRows", must_link: Array, cannot_link: Array) -> Array:
         """Learn W from pairs of training rows (Eq. 3–7); return it in their coordinates, (p, d)."""
         rows = training.rows
         xp, device = namespace_and_device(rows)
@@ -182,12 +182,15 @@ class PairwiseConstraintProjection(LinearProjection):
             self._directions = xp.eye(k, dtype=rows.dtype, device=device)
             self.eigenvalues_ = xp.zeros(k, dtype=xp.float64, device=device)
             return self._directions if training.basis is None else training.basis
-        # Eq. 4, 6 and 7: r, and the scatter of cannot-links less r times that of must-links.
-        difference, self.scaling_ = training.scatter_difference(self.must_link_, self.cannot_link_)
+        # Eq. 6 and 7: the scatter of cannot-links and of must-links.
+        S_C, S_M = training.scatter(cannot_link), training.scatter(must_link)
+        # Eq. 4: r is the ratio of their traces; where S_M is zero any finite r will do.
+        trace_C, trace_M = float(xp.linalg.trace(S_C)), float(xp.linalg.trace(S_M))
+        self.scaling_ = trace_C / trace_M if trace_M > 0 else 1.0
         # Eq. 5: the eigenvectors of the positive eigenvalues maximise the objective of Eq. 3.
         # NumPy's eigh, not SciPy's: each brings its own BLAS, and idle threads of one slow the
         # other, which nearly doubles the time of a fit.
-        values, vectors = xp.linalg.eigh(astype(difference, "float64"))
+        values, vectors = xp.linalg.eigh(astype(S_C - self.scaling_ * S_M, "float64"))
         # A zero eigenvalue is a direction in which no pair differs; rounding makes it ±ε.
         eps = float(xp.finfo(rows.dtype).eps)
         tolerance = values.shape[0] * eps * float(xp.max(xp.abs(values)))
@@ -257,53 +260,38 @@ def _check_pairs(pairs: ArrayLike, n_samples: int, name: str) -> Array:
 
 
 class TrainingRows:
-    """Training samples in coordinates in which learning a projection is cheap.
+    """Training samples, also on Dask, in coordinates in which learning a projection is cheap.
 
     All differences of samples lie in the row space of X. When that is smaller than the feature
     space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
     found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
-    it; None: the coordinates are the features. The work is done on the device of X.
+    it; None: the coordinates are the features. The work is done where X lies.
     """
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Any) -> None:
         n, k = X.shape
-        self.n_features = k
-        self.basis: Array = _row_space(X) if k > n else None
-        if self.basis is not None:
+        self.n_features, self.rows, self.basis = k, X, None
+        if is_dask(X):
+            self.rows = X.persist()
+        elif k > n:
+            self.basis = _row_space(X)
             self.rows = X @ self.basis.T
         elif sparse.issparse(X) and n * k <= _DENSE_ENTRIES and X.nnz > _DENSE_SHARE * n * k:
             self.rows = X.toarray()
-        else:
-            self.rows = X
-        # Far from the origin a scatter would lose digits.
-        self.mean, self.centred = 0.0, self.rows
-        if not sparse.issparse(self.rows):
-            self.mean = namespace_and_device(X)[0].mean(self.rows, axis=0)
-            self.centred = self.rows - self.mean
-        self.samples, self._first_equal = X, first_of_equals(X)
+        self._first_equal = first_of_equals(X)
 
-    def scatter_difference(self, must_link: Array, cannot_link: Array) -> tuple[Array, float]:
-        """Return S_C − r·S_M (Eq. 5–7) and r (Eq. 4), in these coordinates.
+    def scatter(self, pairs: Array) -> Array:
+        """Return the scatter of pairs (i, j), a NumPy array, in these coordinates (Eq. 6–7).
 
-        On the host, with L the Laplacian of the graph whose edges are the pairs, the sum over the
-        pairs of (x_i − x_j)(x_i − x_j)ᵀ is Xᵀ L X: one product for both kinds of pairs. On a device
-        gathering rows is cheap, and the differences are multiplied block by block. Without
-        must-links the result is S_C alone.
+        That is the sum of (x_i − x_j)(x_i − x_j)ᵀ over twice the number of pairs.
         """
-        X = self.centred
-        if is_device_array(X):
-            sums = sum_of_squares(X, must_link), sum_of_squares(X, cannot_link)
-            return difference_of_sums(*sums, must_link.shape[0], cannot_link.shape[0])
-        LX_C, LX_M = laplacian(cannot_link, X) @ X, laplacian(must_link, X) @ X
-        # r is the ratio of the traces (Eq. 4); where S_M is zero any finite r will do.
-        if sparse.issparse(X):
-            trace_C, trace_M = X.multiply(LX_C).sum(), X.multiply(LX_M).sum()
+        if is_dask(self.rows) and len(pairs):
+            total = _sum_of_squares_on_workers(self.rows, pairs)
         else:
-            trace_C, trace_M = np.vdot(X, LX_C), np.vdot(X, LX_M)
-        scaling = float(trace_C) / float(trace_M) if trace_M > 0 else 1.0
-        return symmetric_product(X, LX_C - scaling * LX_M), scaling
+            total = _sum_of_squares(self.rows, pairs, self.rows.dtype)
+        return total / (2 * max(len(pairs), 1))
 
-    def project(self, W: Array) -> Array:
+    def project(self, W: Array) -> Any:
         """Return the rows projected by W, (p, d); equal samples stay equal to the last digit.
 
         A matrix product may round equal rows differently, by their position, and so undo
@@ -318,34 +306,31 @@ class TrainingRows:
         return vectors if self.basis is None else (vectors.T @ self.basis).T
 
 
-def laplacian(pairs: Array, X: Matrix) -> sparse.csr_array:
-    """Return the Laplacian of the graph of the pairs over twice their number (Eq. 6–7)."""
-    n_samples = X.shape[0]
-    i, j = pairs.T
-    weight = np.full(len(pairs), 1 / (2 * max(len(pairs), 1)), dtype=X.dtype)
-    row, column = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-    data = np.concatenate([weight, weight, -weight, -weight])
-    return sparse.csr_array((data, (row, column)), shape=(n_samples, n_samples))
-
-
-def symmetric_product(X: Matrix, E: Matrix, n_columns: int = _COLUMNS) -> Array:
-    """Return Xᵀ E where it is symmetric but for rounding, symmetric to the last digit.
-
-    Of a dense X one triangle is computed, `n_columns` columns at a time, and mirrored: half the
-    products.
-    """
-    if sparse.issparse(X):
-        product = (X.T @ E).toarray()
-        return (product + product.T) * 0.5
+def _sum_of_squares(X: Matrix, pairs: Array, dtype: Any) -> Array:
+    """Return the sum of (x_i − x_j)(x_i − x_j)ᵀ over the pairs, by blocks of bounded memory."""
+    xp, device = namespace_and_device(X)
     k = X.shape[1]
-    product = np.empty((k, k), dtype=X.dtype)
-    for columns in gen_batches(k, n_columns):
-        first, end = columns.start, columns.stop
-        np.matmul(X[:, first:].T, E[:, columns], out=product[first:, columns])
-        corner = product[columns, columns]
-        product[columns, columns] = (corner + corner.T) * 0.5
-        product[columns, end:] = product[end:, columns].T
-    return product
+    total = xp.zeros((k, k), dtype=dtype, device=device)
+    # A block of k differences is as large as the result; sparse ones need no blocks.
+    most = len(pairs) if sparse.issparse(X) else rows_per_block(3 * k, device, most=2**20)
+    size = max(k, most)
+    for start in range(0, len(pairs), size):
+        i, j = pairs[start : start + size].T
+        differences = take(X, i) - take(X, j)
+        total = total + as_dense(differences.T @ differences)
+    return total
+
+
+def _sum_of_squares_on_workers(rows: DaskRows, pairs: Array) -> Array:
+    """Return the same in double precision from rows on Dask, of which those in pairs are sent."""
+    # Pairs whose first rows are near each other, at most as many as the largest block has rows.
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    needed, places, size = [], [], int(rows.sizes.max())
+    for start in range(0, len(pairs), size):
+        distinct, place = np.unique(pairs[start : start + size], return_inverse=True)
+        needed.append(rows.take(distinct).stacked())
+        places.append(place.reshape(-1, 2))
+    return DaskBlocks(needed).total(_sum_of_squares, [places], [np.float64])
 
 
 def _row_space(X: Matrix) -> Array:

@@ -1,4 +1,4 @@
-"""Shares of the features in constraint projections, and subsets chosen or drawn by them.
+"""Shares of the features in constraint projections, and subsets chosen by them.
 
 The projection keeps the positive part of S_C − r·S_M (Eq. 5), P = Σ λ_j w_j w_jᵀ. Its trace is
 the value of the projection, Eq. 3, and P_ff = Σ λ_j w_fj² is what feature f adds to it: a share
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import check_target_given
@@ -69,15 +69,6 @@ def feature_importances(ensemble: Any) -> Array:
     return np.mean([feature_shares(projection) for projection in ensemble.projections_], axis=0)
 
 
-def subset_size(size: int | float | None, n_features: int) -> int:
-    """Return how many features a number, a share (at least one) or None (all) stands for."""
-    if size is None:
-        return n_features
-    if isinstance(size, Integral):
-        return min(int(size), n_features)
-    return max(1, round(size * n_features))
-
-
 class SelectByConstraints(SelectorMixin, BaseEstimator):
     """Keep the features that separate must-links from cannot-links.
 
@@ -99,10 +90,6 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         In [0, 1]: features are divided by their standard deviation to this power before they are
         compared. 0: as they are, so that shares depend on their units. 1: standardised; with
         word counts, rare words then dominate.
-    ranking : {"share", "greedy"}, default="share"
-        "share": by score. "greedy": one after the other, each the feature with the largest share
-        that remains after those before it (QR with pivoting); of features that are near
-        duplicates, such as neighbouring pixels, it does not select all.
     random_state : int, RandomState instance or None, default=None
         Source of the draw.
 
@@ -143,7 +130,6 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         "threshold": [Interval(Real, 0, 1, closed="both")],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "scale": [Interval(Real, 0, 1, closed="both")],
-        "ranking": [StrOptions({"share", "greedy"})],
         "random_state": ["random_state"],
     }
 
@@ -154,14 +140,12 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
         threshold: float = 0.6,
         n_draws: int = 10,
         scale: float = 0.5,
-        ranking: str = "share",
         random_state: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.threshold = threshold
         self.n_draws = n_draws
         self.scale = scale
-        self.ranking = ranking
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -192,30 +176,15 @@ class SelectByConstraints(SelectorMixin, BaseEstimator):
             random_state=self.random_state,
         ).fit(scaler.transform(rows), y)
         self.scores_ = feature_shares(self.projection_)
-        order = self._order()
-        self.ranking_ = np.empty(len(order), dtype=np.intp)
-        self.ranking_[order] = np.arange(1, len(order) + 1)
+        self.ranking_ = rankdata(-self.scores_, method="ordinal")
         return self
-
-    def _order(self) -> Array:
-        """Return the features, the best first, equal ones in their order."""
-        by_share = np.argsort(-self.scores_, kind="stable")
-        if self.ranking == "share":
-            return by_share
-        weights = np.sqrt(np.maximum(self.projection_.eigenvalues_, 0))
-        root = (weights[:, None] * self.projection_.components_)[:, by_share]
-        # Columns of the root of P: pivoting takes the one with the longest part orthogonal to
-        # those taken.
-        triangle, pivots = linalg.qr(root, mode="r", pivoting=True)
-        left = np.abs(np.diag(triangle))
-        taken = pivots[: np.count_nonzero(left > len(left) * np.finfo(root.dtype).eps * left[0])]
-        rest = np.setdiff1d(np.arange(len(by_share)), taken)
-        return by_share[np.concatenate([taken, rest])]
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
         wanted = 0.5 if self.n_features_to_select is None else self.n_features_to_select
-        return self.ranking_ <= subset_size(wanted, len(self.ranking_))
+        if not isinstance(wanted, Integral):
+            wanted = max(1, round(wanted * len(self.ranking_)))
+        return self.ranking_ <= wanted
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

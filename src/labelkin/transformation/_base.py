@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn import get_config
 from sklearn.base import _fit_context, clone
 from sklearn.dummy import DummyClassifier
@@ -29,10 +28,10 @@ from labelkin.base import (
     check_weight,
     set_random_states,
 )
-from labelkin.metrics import _estimators as scoring
+from labelkin.metrics._estimators import class_proba
 from labelkin.rows import Labels
 from labelkin.tree import C45TreeClassifier
-from labelkin.tree._presorted import PresortedMatrix
+from labelkin.tree._presorted import PresortedMatrix, add_columns
 
 
 class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
@@ -91,11 +90,11 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
         if labels.weight is not None:
             kept = np.flatnonzero(labels.weight)
             rows, labels = rows[kept], labels.take(kept)
-        self._fit(rows, labels)
+        self._fit(rows, labels, Trainer(self._estimator, rows, labels.weight))
         return self
 
     @abstractmethod
-    def _fit(self, X: Matrix, labels: Labels) -> None:
+    def _fit(self, X: Matrix, labels: Labels, trainer: "Trainer") -> None:
         """Fit to validated data; the weights are positive, and some labels may be unknown."""
 
     def _labels_of(self, proba: Array) -> Array:
@@ -127,73 +126,57 @@ class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
         return tags
 
 
-def presort_for(base: Any, X: Matrix) -> Matrix | PresortedMatrix:
-    """Return a training matrix as `fit_member` takes it: with sorted columns for a C4.5 tree."""
-    if not isinstance(base, C45TreeClassifier):
-        return X
-    base._validate_params()  # of other classifiers their own fit does so
-    return PresortedMatrix.from_matrix(X, base.value_resolution)
+class Trainer:
+    """Fits clones of a single-label classifier to one matrix and its weights, if it has any.
 
-
-def fit_member(
-    base: Any,
-    X: Matrix | PresortedMatrix,
-    y: Array,
-    *,
-    rows: Array | None = None,
-    weight: Array | None = None,
-    seed: int = 0,
-) -> Any:
-    """Fit a clone of one single-label classifier to what `presort_for` returns.
-
-    `rows` are those to train on, some perhaps more than once. The seed is for a base with a
-    ``random_state`` that is None. Where all rows have one class, a `DummyClassifier` is returned;
-    without any row, one of class 0.
+    For C4.5 trees the columns of the matrix are sorted once.
     """
-    target = y if rows is None else y[rows]
-    if not len(target):
-        return DummyClassifier().fit(np.zeros((1, 1)), np.zeros(1, dtype=y.dtype))
-    if (target == target[0]).all():
-        return DummyClassifier().fit(np.zeros((1, 1)), target[:1])
-    if isinstance(X, PresortedMatrix):
-        if rows is not None:  # a row drawn twice has twice the weight
-            drawn = np.bincount(rows, minlength=len(y)).astype(np.float64)
-            weight = drawn if weight is None else drawn * weight
-        return clone(base)._fit_presorted(X, y, weight)
-    if rows is not None:
-        X = X[rows]
-        weight = None if weight is None else weight[rows]
-    weights = {} if weight is None else {"sample_weight": weight}
-    # Labels are unsigned here; some classifiers write −1 into a copy.
-    return set_random_states(clone(base), seed).fit(X, target.astype(np.int64), **weights)
 
+    def __init__(self, base: Any, X: Matrix, weight: Array | None) -> None:
+        self.base, self.X, self.weight = base, X, weight
+        if isinstance(base, C45TreeClassifier):
+            base._validate_params()  # of other classifiers their own fit does so
+            self.X = PresortedMatrix.from_matrix(X, base.value_resolution)
 
-def add_columns(X: Matrix | PresortedMatrix, columns: Array) -> Matrix | PresortedMatrix:
-    """Return `X` with more columns on the right, in its own form and dtype."""
-    if not columns.shape[1]:
-        return X
-    if isinstance(X, PresortedMatrix):
-        return X.with_columns(columns)
-    if sparse.issparse(X):
-        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
-    return np.hstack([X, columns], dtype=X.dtype)
+    def fit(
+        self,
+        y: Array,
+        seed: int,
+        *,
+        rows: Array | None = None,
+        weight: Array | None = None,
+        columns: Array | None = None,
+    ) -> Any:
+        """Return a classifier fitted to a target, one entry per row of the matrix.
 
-
-def class_proba(member: Any, X: Matrix) -> Array:
-    """Return class probabilities of validated rows, columns as in the member's ``classes_``.
-
-    Of a base without ``predict_proba`` they come from its ``decision_function``: see
-    `labelkin.metrics._estimators.class_proba`.
-    """
-    if len(member.classes_) == 1:
-        return np.ones((X.shape[0], 1))
-    if isinstance(member, C45TreeClassifier):
-        return member._proba(X)
-    return scoring.class_proba(member, X)
+        `rows` are those to train on; `weight` stands in for the weights, and `columns` are added to
+        the matrix. The seed is for a base with a ``random_state`` that is None. Where all rows have
+        one class, a `DummyClassifier` is returned; without any row, one of class 0.
+        """
+        target = y if rows is None else y[rows]
+        if not len(target):
+            return DummyClassifier().fit(np.zeros((1, 1)), np.zeros(1, dtype=y.dtype))
+        if (target == target[0]).all():
+            return DummyClassifier().fit(np.zeros((1, 1)), target[:1])
+        X, weight = self.X, self.weight if weight is None else weight
+        X = X if columns is None else add_columns(X, columns)
+        if isinstance(X, PresortedMatrix):
+            if rows is not None:  # the others have no weight
+                chosen = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                weight = chosen if weight is None else chosen * weight
+            return clone(self.base)._fit_presorted(X, y, weight)
+        if rows is not None:
+            X, weight = X[rows], None if weight is None else weight[rows]
+        weights = {} if weight is None else {"sample_weight": weight}
+        # Labels are unsigned here; some classifiers write −1 into a copy.
+        model = set_random_states(clone(self.base), seed)
+        return model.fit(X, target.astype(np.int64), **weights)
 
 
 def positive_proba(member: Any, X: Matrix) -> Array:
-    """Return the probability of class 1 in a problem of classes 0 and 1."""
+    """Return the probability of class 1, of validated rows, in a problem of classes 0 and 1."""
     if len(member.classes_) == 1:
         return np.full(X.shape[0], float(member.classes_[0] == 1))
+    if isinstance(member, C45TreeClassifier):
+        return member._proba(X)[:, 1]
     return class_proba(member, X)[:, 1]

@@ -6,12 +6,7 @@ import numpy as np
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    fit_member,
-    positive_proba,
-    presort_for,
-)
+from labelkin.transformation._base import Trainer, TransformationClassifier, positive_proba
 
 
 class BinaryRelevanceClassifier(TransformationClassifier):
@@ -69,19 +64,14 @@ class BinaryRelevanceClassifier(TransformationClassifier):
 
     _fits_unknown = True
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        n_labels = y.shape[1]
-        base = self._estimator
-        matrix = presort_for(base, X)
-        seeds = self._draw_seeds(n_labels)
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        seeds = self._draw_seeds(labels.shape[1])
 
         def fit_label(label: int) -> Any:
             rows = None if labels.known is None else np.flatnonzero(labels.known[:, label])
-            target, seed = y[:, label], seeds[label]
-            return fit_member(base, matrix, target, rows=rows, weight=weight, seed=seed)
+            return trainer.fit(labels.Y[:, label], seeds[label], rows=rows)
 
-        self.estimators_ = self._fit_members(fit_label, n_labels, "labels")
+        self.estimators_ = self._fit_members(fit_label, len(seeds), "labels")
 
     def _proba(self, X: Matrix) -> Array:
         columns = self._map_members(lambda m: positive_proba(m, X), self.estimators_)

@@ -10,12 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    fit_member,
-    positive_proba,
-    presort_for,
-)
+from labelkin.transformation._base import Trainer, TransformationClassifier, positive_proba
 
 # Errors this close to 0 or to one half count as such, as in WEKA.
 _SMALL = 1e-6
@@ -99,22 +94,17 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         super().__init__(estimator, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
         self.n_estimators = n_estimators
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        n_labels = y.shape[1]
-        base = self._estimator
-        if not has_fit_parameter(base, "sample_weight"):
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        y, n_labels = labels.Y, labels.shape[1]
+        if not has_fit_parameter(trainer.base, "sample_weight"):
             raise ValueError(
-                f"{type(base).__name__} takes no sample_weight, which boosting needs: choose "
-                "another estimator."
+                f"{type(trainer.base).__name__} takes no sample_weight, which boosting needs: "
+                "choose another estimator."
             )
         seeds = self._draw_seeds(n_labels * self.n_estimators).reshape(n_labels, -1)
-        matrix = presort_for(base, X)
-
-        def boost(label: int) -> tuple[list[Any], Array, Array]:
-            return _boost(base, X, matrix, y[:, label], weight, seeds[label])
-
-        boosted = self._fit_members(boost, n_labels, "labels")
+        boosted = self._fit_members(
+            lambda label: _boost(trainer, X, y[:, label], seeds[label]), n_labels, "labels"
+        )
         self.estimators_ = [members for members, _, _ in boosted]
         self.estimator_weights_ = [weights for _, weights, _ in boosted]
         self.estimator_errors_ = [errors for _, _, errors in boosted]
@@ -125,9 +115,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         return np.column_stack(columns)
 
 
-def _boost(
-    base: Any, X: Matrix, matrix: Any, y: Array, initial_weight: Array | None, seeds: Array
-) -> tuple[list[Any], Array, Array]:
+def _boost(trainer: Trainer, X: Matrix, y: Array, seeds: Array) -> tuple[list[Any], Array, Array]:
     """Run AdaBoost.M1 for two classes (Freund & Schapire, 1996) as WEKA's AdaBoostM1 does.
 
     scikit-learn's AdaBoostClassifier computes the same weights, but with the sum 1, with
@@ -140,11 +128,11 @@ def _boost(
     members: list[Any] = []
     weights: list[float] = []
     errors: list[float] = []
-    weight = np.ones(len(y)) if initial_weight is None else initial_weight.copy()
+    weight = np.ones(len(y)) if trainer.weight is None else trainer.weight.copy()
     total = weight.sum()  # kept in every round: C4.5 counts weights as samples
     for seed in seeds:
         # Train a member and find the samples it misclassifies.
-        member = fit_member(base, matrix, y, weight=weight, seed=seed)
+        member = trainer.fit(y, seed, weight=weight)
         wrong = (positive_proba(member, X) > 0.5) != y
         error = float(weight[wrong].sum() / total)
 

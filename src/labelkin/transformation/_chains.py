@@ -5,20 +5,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    add_columns,
-    fit_member,
-    positive_proba,
-    presort_for,
-)
-from labelkin.tree import C45TreeClassifier
+from labelkin.transformation._base import Trainer, TransformationClassifier, positive_proba
+from labelkin.tree._presorted import add_columns
 
 
 class ChainClassifier(TransformationClassifier):
@@ -41,8 +34,7 @@ class ChainClassifier(TransformationClassifier):
     ----------
     estimator : estimator, default=None
         Any scikit-learn classifier; None: ``C45TreeClassifier(nominal_features="binary")``,
-        which needs the extra ``labelkin[tree]``. To a C4.5 tree, labels are nominal
-        attributes.
+        which needs the extra ``labelkin[tree]``, and to which labels are nominal attributes.
     order : {"natural", "random"} or array-like of int of shape (n_labels,), default=None
         natural: the order of the columns of y; an array: these column numbers, the first
         label first. None: natural for one chain, random for several.
@@ -126,25 +118,16 @@ class ChainClassifier(TransformationClassifier):
         self.n_estimators = n_estimators
         self.voting = voting
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        n_labels = y.shape[1]
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        y, n_labels = labels.Y, labels.shape[1]
         rng = check_random_state(self.random_state)
         self.orders_ = self._draw_orders(n_labels, rng)
         seeds = rng.randint(MAX_SEED, size=self.orders_.size)
-        base = self._estimator
-        matrix = presort_for(base, X)
 
         def fit_link(chain: int, place: int, given: Array, rows: Array | None = None) -> Any:
-            order = self.orders_[chain]
-            return fit_member(
-                _with_nominal_labels(base, matrix, place),
-                add_columns(matrix, given[:, order[:place]]),
-                y[:, order[place]],
-                rows=rows,
-                weight=weight,
-                seed=seeds[chain * n_labels + place],
-            )
+            order, seed = self.orders_[chain], seeds[chain * n_labels + place]
+            columns = given[:, order[:place]]
+            return trainer.fit(y[:, order[place]], seed, rows=rows, columns=columns)
 
         def fit_partial_chain(chain: int) -> list[Any]:
             filled, order, links = y.copy(), self.orders_[chain], []
@@ -212,11 +195,3 @@ class ChainClassifier(TransformationClassifier):
         if self.voting == "soft":
             return proba >= 0.5
         return (votes > 0.5) | ((votes == 0.5) & (proba >= 0.5))
-
-
-def _with_nominal_labels(base: Any, X: Any, n_labels: int) -> Any:
-    """Return the base for `X` with labels added: to a C4.5 tree these are nominal columns."""
-    if not isinstance(base, C45TreeClassifier) or isinstance(base.nominal_features, str):
-        return base
-    nominal = np.append(base._nominal_mask(X), np.ones(n_labels, dtype=bool))
-    return clone(base).set_params(nominal_features=nominal)

@@ -8,13 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from labelkin.base import Array, Matrix
+from labelkin.metrics._estimators import class_proba
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    class_proba,
-    fit_member,
-    presort_for,
-)
+from labelkin.transformation._base import Trainer, TransformationClassifier
 from labelkin.tree import C45TreeClassifier
 
 
@@ -75,23 +71,19 @@ class LabelPowersetClassifier(TransformationClassifier):
            [0, 1, 1]])
     """
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        base = clone(self._estimator)
-        if self.n_jobs is not None and base.get_params().get("n_jobs", 0) is None:
-            base.set_params(n_jobs=self.n_jobs)
-        matrix, seed = presort_for(base, X), self._draw_seeds(1)[0]
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        if self.n_jobs is not None and trainer.base.get_params().get("n_jobs", 0) is None:
+            trainer.base = clone(trainer.base).set_params(n_jobs=self.n_jobs)
+        seed = self._draw_seeds(1)[0]
+        (self.estimator_,) = self._fit_members(
+            lambda _: self._fit_label_sets(trainer, labels.Y, seed), 1, "classifiers"
+        )
 
-        def fit_classifier(_: int) -> Any:
-            return self._fit_label_sets(base, matrix, y, weight, seed)
-
-        (self.estimator_,) = self._fit_members(fit_classifier, 1, "classifiers")
-
-    def _fit_label_sets(self, base: Any, X: Any, y: Array, weight: Array | None, seed: int) -> Any:
+    def _fit_label_sets(self, trainer: Trainer, y: Array, seed: int) -> Any:
         """Fit to validated data; return the classifier of label sets."""
         # The most frequent set comes first, so that argmax prefers it in a tie.
-        self.label_sets_, codes = distinct_label_sets(y, weight)
-        classifier = fit_member(base, X, codes, weight=weight, seed=seed)
+        self.label_sets_, codes = distinct_label_sets(y, trainer.weight)
+        classifier = trainer.fit(codes, seed)
         self._classifier, self._sets = classifier, self.label_sets_[classifier.classes_]
         if isinstance(classifier, C45TreeClassifier):
             # A tree on q labels has up to as many classes as samples. One set and q probabilities

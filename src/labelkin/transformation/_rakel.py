@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from labelkin.base import MAX_SEED, Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import TransformationClassifier, presort_for
+from labelkin.transformation._base import Trainer, TransformationClassifier
 from labelkin.transformation._powerset import LabelPowersetClassifier
 
 
@@ -116,19 +116,16 @@ class RAkELClassifier(TransformationClassifier):
         self.overlapping = overlapping
         self.voting_threshold = voting_threshold
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
         rng = check_random_state(self.random_state)
-        self.labelsets_ = self._draw_labelsets(y.shape[1], rng)
+        self.labelsets_ = self._draw_labelsets(labels.shape[1], rng)
         seeds = rng.randint(MAX_SEED, size=len(self.labelsets_))
-        base = self._estimator
-        matrix = presort_for(base, X)
 
         def fit_powerset(m: int) -> LabelPowersetClassifier:
             member = LabelPowersetClassifier(self.estimator)
-            labels = y[:, self.labelsets_[m]]
-            member._set_shapes(matrix, labels)
-            member._fit_label_sets(base, matrix, labels, weight, seeds[m])
+            y = labels.Y[:, self.labelsets_[m]]
+            member._set_shapes(X, y)
+            member._fit_label_sets(trainer, y, seeds[m])
             return member
 
         self.estimators_ = self._fit_members(fit_powerset, len(seeds), "members")

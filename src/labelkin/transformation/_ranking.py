@@ -7,12 +7,7 @@ from numpy.typing import ArrayLike
 
 from labelkin.base import Array, Matrix
 from labelkin.rows import Labels
-from labelkin.transformation._base import (
-    TransformationClassifier,
-    fit_member,
-    positive_proba,
-    presort_for,
-)
+from labelkin.transformation._base import Trainer, TransformationClassifier, positive_proba
 
 
 class CalibratedLabelRankingClassifier(TransformationClassifier):
@@ -88,11 +83,8 @@ class CalibratedLabelRankingClassifier(TransformationClassifier):
            [0, 3, 2, 1]])
     """
 
-    def _fit(self, X: Matrix, labels: Labels) -> None:
-        y, weight = labels.Y, labels.weight
-        n_labels = y.shape[1]
-        base = self._estimator
-        matrix = presort_for(base, X)
+    def _fit(self, X: Matrix, labels: Labels, trainer: Trainer) -> None:
+        y, n_labels = labels.Y, labels.shape[1]
         self.pairs_ = pairs_with_samples(y)
         # The calibration label has the number n_labels; no sample has it.
         duels = np.concatenate([self.pairs_, [(a, n_labels) for a in range(n_labels)]])
@@ -101,7 +93,7 @@ class CalibratedLabelRankingClassifier(TransformationClassifier):
         def fit_duel(duel: int) -> Any:
             a, b = duels[duel]
             rows = None if b == n_labels else np.flatnonzero(y[:, a] != y[:, b])
-            return fit_member(base, matrix, y[:, a], rows=rows, weight=weight, seed=seeds[duel])
+            return trainer.fit(y[:, a], seeds[duel], rows=rows)
 
         members = self._fit_members(fit_duel, len(duels), "classifiers")
         self.estimators_ = members[: len(self.pairs_)]

@@ -12,7 +12,7 @@ Tolerances are J48's; they decide ties, so they are part of the algorithm. This 
 numba: import it inside the function that needs it.
 """
 
-# numba takes the types from the signatures of the compiled functions.
+# numba finds the types when a function is first called.
 # mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
 SMALL = 1e-6  # two weights, gains or ratios closer than this are equal
 GAIN_SLACK = 1e-3  # a split this far below the mean gain still competes
@@ -29,18 +29,6 @@ NO_CUT = -2.0  # in place of a gain
 LARGEST_TABLE = 2**17  # above this total weight the table no longer fits the processor's cache
 TRAINING_SLACK = 1e-3  # a subtree must save more training errors than this
 ERROR_SLACK = 0.1  # estimated errors within this of each other favour the smaller tree
-
-INT, LONG, REAL, FLAG = types.int32, types.int64, types.float64, types.boolean
-
-
-def frozen(dtype: types.Type, ndim: int = 1) -> types.Array:
-    """Type of an input array: read-only, so that memory-mapped arrays fit as well."""
-    return types.Array(dtype, ndim, "C", readonly=True)
-
-
-# Of each node: feature, threshold, left child and right child.
-NODES = types.Tuple((INT[::1], REAL[::1], INT[::1], INT[::1]))
-FROZEN_NODES = types.Tuple((frozen(INT), frozen(REAL), frozen(INT), frozen(INT)))
 
 
 @njit
@@ -240,14 +228,7 @@ def _divide(rows, values, a, b, goes_left, spare_rows, spare_values):
     return front
 
 
-@njit(
-    (
-        frozen(LONG), frozen(INT), frozen(REAL), frozen(INT), frozen(REAL),
-        frozen(FLAG), LONG, REAL, REAL,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
+@njit(cache=True, nogil=True)
 def grow(indptr, col_rows, col_values, y, w, nominal, n_classes, min_leaf, resolution):
     """Grow the unpruned tree.
 
@@ -350,7 +331,7 @@ def _descend(node, row, nodes, reach, X):
     return node
 
 
-@njit((REAL, REAL, REAL, REAL), cache=True, nogil=True)
+@njit
 def extra_errors(n, errors, confidence, z):
     """Errors to add to those seen: the upper confidence limit of a binomial (C4.5, ch. 4).
 
@@ -457,23 +438,14 @@ def _send_down(node, subtree_end, alive, begin, end, node_rows, value, y, w, nod
         begin[right[at]], end[right[at]] = low, end[at]
 
 
-@njit(
-    (
-        NODES, INT[::1], INT[::1], INT[::1], frozen(INT), frozen(REAL), LONG, frozen(REAL, 2),
-        REAL, FLAG, REAL, REAL,
-    ),
-    cache=True,
-    nogil=True,
-)  # fmt: skip
-def prune(
-    nodes, begin, end, node_rows, y, w, n_classes, X,
-    reach, pruning, confidence, z,
-):  # fmt: skip
+@njit(cache=True, nogil=True)
+def prune(nodes, begin, end, node_rows, y, w, n_classes, X, reach, pruning, confidence, z):
     """Collapse and prune a grown tree, overwriting its arrays, and count the classes of its nodes.
 
     Each node, children before parents, is replaced by a leaf or by its larger branch when
     that does not raise the estimated errors. A raised branch receives the sibling's rows
-    and is pruned again. The features of the nodes are columns of X.
+    and is pruned again. `nodes` are the features, which are columns of X, the thresholds, and the
+    left and right children of all nodes.
 
     Returned are the class weights of all nodes, and which of them remain.
     """
@@ -526,7 +498,7 @@ def prune(
     return value, alive
 
 
-@njit((FROZEN_NODES, REAL, frozen(REAL, 2)), cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def apply(nodes, reach, X):
     """Leaf that each row reaches."""
     leaves = np.empty(X.shape[0], np.int32)

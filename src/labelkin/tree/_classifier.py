@@ -59,13 +59,12 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         Least weight of samples on either side of a split (J48's ``-M``).
     pruning : bool, default=True
         Whether to prune by estimated errors. Without, the tree is only collapsed (J48's ``-U``).
-    nominal_features : None, "binary" or array-like, default=None
-        Columns that are nominal attributes of two values: a mask or indices, or "binary" for
-        all columns of zeros and ones. Such a column may be split with ``min_samples_leaf``
+    nominal_features : {"binary"}, default=None
+        "binary": all columns of zeros and ones are nominal attributes; None: no column is. A
+        nominal column may be split with ``min_samples_leaf``
         on a side and takes part in the mean gain even when it gains nothing; a numeric
         column needs a tenth of the mean weight of a class on each side (at most 25) and
-        takes part only with a positive gain. Nominal attributes of more values are refused:
-        code them as indicator columns.
+        takes part only with a positive gain. Code other nominal attributes as indicator columns.
     value_resolution : float, default=1e-5
         Values this close are one value, as in J48. Use 0 for columns of tiny scale; a warning
         names a column that is not used because of it.
@@ -107,7 +106,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         "confidence": [Interval(Real, 0, 0.5, closed="right")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
         "pruning": ["boolean"],
-        "nominal_features": [None, StrOptions({"binary"}), "array-like"],
+        "nominal_features": [None, StrOptions({"binary"})],
         "value_resolution": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -117,7 +116,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         *,
         min_samples_leaf: int = 2,
         pruning: bool = True,
-        nominal_features: str | ArrayLike | None = None,
+        nominal_features: str | None = None,
         value_resolution: float = 1e-5,
     ) -> None:
         self.confidence = confidence
@@ -167,7 +166,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         codes = codes.astype(np.int32)
         self.n_features_in_ = matrix.shape[1]
-        weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+        weight = np.ones(len(codes)) if sample_weight is None else np.array(sample_weight)
         total = float(weight.sum())
         if total < 2 * self.min_samples_leaf <= np.count_nonzero(weight):
             warnings.warn(
@@ -180,7 +179,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
             *matrix.columns(weight > 0),
             codes,
             weight,
-            self._nominal_mask(matrix),
+            matrix.binary if self.nominal_features else np.zeros(matrix.shape[1], dtype=bool),
             len(self.classes_),
             float(self.min_samples_leaf),
             resolution,
@@ -213,31 +212,6 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         # Not read from the parameter later: set_params does not change a fitted tree.
         self._reach = 0.1 * resolution
         return self
-
-    def _nominal_mask(self, matrix: PresortedMatrix) -> NDArray[np.bool_]:
-        """Return which columns are two-valued nominal attributes."""
-        n_features = matrix.shape[1]
-        if self.nominal_features is None:
-            return np.zeros(n_features, dtype=bool)
-        if isinstance(self.nominal_features, str):
-            return matrix.binary
-        chosen = np.asarray(self.nominal_features)
-        mask = np.zeros(n_features, dtype=bool)
-        try:
-            mask[chosen if chosen.size else []] = True
-        except IndexError:
-            raise ValueError(
-                "nominal_features must be a mask of booleans, one per feature, or column indices "
-                f"from 0 to {n_features - 1}."
-            ) from None
-        nominal = np.flatnonzero(mask).tolist()
-        refused = [j for j in nominal if len(np.unique(matrix.column(j))) > 2]
-        if refused:
-            raise ValueError(
-                f"nominal_features includes column {refused[0]}, which has more than two values: "
-                "code it as indicator columns, or leave it out to split it as a number."
-            )
-        return mask
 
     def _apply(self, X: Any) -> NDArray[np.int32]:
         """Return the leaf that each row of a validated matrix reaches."""

@@ -31,7 +31,7 @@ class PresortedMatrix:
     """A training matrix with every column sorted once, for many trees.
 
     Column j has its non-zero entries in rows ``rows[indptr[j]:indptr[j + 1]]``, ordered by value.
-    A subset of the rows is chosen with `columns`, and columns are added with `with_columns`;
+    A subset of the rows is chosen with `columns`, and columns are added with `add_columns`;
     neither sorts anything again.
     """
 
@@ -69,20 +69,6 @@ class PresortedMatrix:
         """Numbers of rows and columns."""
         return self.X.shape
 
-    def with_columns(self, columns: NDArray[Any]) -> Self:
-        """Return a matrix with more columns on the right; only the new ones are sorted."""
-        indptr, rows, values = _sort_columns(columns)
-        if sparse.issparse(self.X):
-            X = sparse.hstack([self.X, sparse.csr_array(columns)], format="csr")
-        else:
-            X = np.hstack([self.X, columns])
-        return type(self)(
-            X,
-            np.concatenate((self.indptr, self.indptr[-1] + indptr[1:])),
-            np.concatenate((self.rows, rows)),
-            np.concatenate((self.values, values)),
-        )
-
     def columns(self, present: NDArray[np.bool_]) -> Columns:
         """Return the sorted columns of some of the rows: the same arrays if all are present."""
         if present.all():
@@ -96,6 +82,23 @@ class PresortedMatrix:
         """Columns with no other values than 0 and 1."""
         others = np.concatenate(([0], np.cumsum(self.values != 1)))
         return np.diff(others[self.indptr]) == 0
+
+
+def add_columns(X: Any, columns: NDArray[Any]) -> Any:
+    """Return a matrix, presorted or not, with more columns on the right, in its form and dtype."""
+    if not columns.shape[1]:
+        return X
+    if isinstance(X, PresortedMatrix):
+        indptr, rows, values = _sort_columns(columns)
+        return PresortedMatrix(
+            add_columns(X.X, columns),
+            np.concatenate((X.indptr, X.indptr[-1] + indptr[1:])),
+            np.concatenate((X.rows, rows)),
+            np.concatenate((X.values, values)),
+        )
+    if sparse.issparse(X):
+        return sparse.hstack([X, sparse.csr_array(columns)], format="csr", dtype=X.dtype)
+    return np.hstack([X, columns], dtype=X.dtype)
 
 
 def _sort_columns(X: Any) -> Columns:
