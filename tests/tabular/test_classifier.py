@@ -166,11 +166,9 @@ def test_errors_name_the_column_and_the_cure():
         small(labels="drama,comdy").fit(frame)
     with pytest.raises(ValueError, match="no such kind"):
         small(labels=LABELS, columns={"plot": "txt"}).fit(frame)
-    model = small(labels=LABELS, missing="impute").fit(frame)
+    model = small(labels=LABELS).fit(frame)
     with pytest.raises(ValueError, match="no column 'plot'"):
         model.predict(frame.drop(columns="plot"))
-    with pytest.raises(ValueError, match="column 'runtime' has no value in 5 of 60 rows"):
-        small(labels=LABELS, missing="refuse").fit(frame)
     mixed = frame.assign(code=["unknown", *map(str, range(59))])
     with pytest.raises(ValueError, match=r"or pass columns=\{'code': 'category'\}"):
         small(labels=LABELS).fit(mixed)

@@ -33,18 +33,16 @@ def read_training_data(
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
     labels = label_choice(options.labels)
-    preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
         table = read_table(
             path,
-            **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
+            **_read_options(reading, strings),
             labels=labels,
             expected=columns,
         )
         training = find_training_data(
             table,
             labels,
-            label_column=options.label_column,
             separator=_TAB.get(options.separator, options.separator),
             ignore_case=options.ignore_case,
             no_label=options.no_label or (),
@@ -54,7 +52,7 @@ def read_training_data(
             max_words=options.max_words,
             embedding=options.embedding.value,
             trend=options.trend,
-            **preparation,
+            scale=options.scale.value,
         )
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)

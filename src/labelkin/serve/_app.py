@@ -201,6 +201,7 @@ def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
 
     try:
         value = json.loads(body, parse_constant=refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a character, as in \\ud800
     except (ValueError, RecursionError) as error:
         raise BadRows(f"The body is not JSON ({str(error)[:100]}).") from None
     if not isinstance(value, dict) or not isinstance(value.get("rows"), list) or not value["rows"]:

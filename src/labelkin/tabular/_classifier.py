@@ -59,10 +59,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas; a count (3: the first three columns, -3: the
         last three); or the name of one column of tags.
-    label_column : str, default=None
-        The column of tags, even if it holds only words like yes or 1.
     separator : str, default=None
-        What separates the tags of a row; None: it is guessed.
+        What separates the tags of a row; None: it is guessed. If it is given, the one column that
+        `labels` names holds tags, even if these are words like yes or 1.
     ignore_case : bool, default=False
         Whether tags that differ by case or spaces only are one label.
     no_label : str or list of str, default=()
@@ -77,8 +76,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
         3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
         another classifier is accepted as well: columns are then prepared as there.
-    missing : {"impute", "refuse"}, default="impute"
-        Whether missing values are replaced, or an error.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
@@ -150,13 +147,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "labels": [None, str, Integral, "array-like", LabelColumns],
-        "label_column": [None, str],
         "separator": [None, str],
         "ignore_case": ["boolean"],
         "no_label": [str, "array-like"],
         "missing_labels": [None, StrOptions({"no", "unknown", "drop"})],
         "columns": [None, dict, Schema],
-        "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [None, Interval(Integral, 1, None, closed="left")],
         "embedding": [StrOptions({"auto", "none"})],
@@ -171,13 +166,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         estimator: Any = None,
         *,
         labels: Any = None,
-        label_column: str | None = None,
         separator: str | None = None,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
         missing_labels: str | None = None,
         columns: Mapping[str, str] | Schema | None = None,
-        missing: str = "impute",
         scale: str = "auto",
         max_words: int | None = None,
         embedding: str = "auto",
@@ -186,13 +179,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.labels = labels
-        self.label_column = label_column
         self.separator = separator
         self.ignore_case = ignore_case
         self.no_label = no_label
         self.missing_labels = missing_labels
         self.columns = columns
-        self.missing = missing
         self.scale = scale
         self.max_words = max_words
         self.embedding = embedding

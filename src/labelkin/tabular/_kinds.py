@@ -14,7 +14,6 @@ from labelkin.tabular._dates import find_day_first
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
-Missing = Literal["impute", "refuse"]
 Embedding = Literal["auto", "none"]
 
 # A column with more different values than this, most of them rare, is more likely text or an

@@ -1,7 +1,7 @@
 """A labelled table as it is learned from: its features, its labels, and what was found."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,7 @@ _KINDS = (
     ("date", "date", "day_first_date"),
     ("numeric", "number"),
 )
-
-
-_LABEL_OPTIONS = ("label_column", "separator", "ignore_case", "no_label", "missing_labels")
+_LABEL_OPTIONS = ("separator", "ignore_case", "no_label", "missing_labels")
 
 
 @dataclass(frozen=True)
@@ -151,8 +149,6 @@ def find_training_data(
     of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
     if y is None:
         found = LabelColumns.find(table, labels, **of_labels)
-        named: Any = () if table.target is not None else found.columns
-        schema = Schema.find(table, named, columns, len(found.names), **options)
         y, rows = found.drop_unknown(found.read(table, notes))
         counts = (y == 1).sum(axis=0)
         never = [name for name, count in zip(found.names, counts, strict=True) if not count]
@@ -160,14 +156,14 @@ def find_training_data(
             raise table.error("no row has any label, so there is nothing to learn")
         if never:
             notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
+        named = {*found.columns} if table.target is None else set()
     else:
         y, found, rows = read_target(y, table.guesses, **of_labels)
         found = labels if isinstance(labels, LabelColumns) else found
         named = {*found.columns} & {*(table.names or ())}
-        schema = Schema.find(table, named, columns, count_labels(y), **options)
-    X = schema.read(table, notes)
+    schema = Schema.find(table, named, columns, count_labels(y), **options)
+    X = _safe_indexing(schema.read(table, notes), rows)
     if rows is not None:
-        X = _safe_indexing(X, rows)
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
     nested = _find_hierarchy(hierarchy, found.names, table)
@@ -199,24 +195,17 @@ def _find_hierarchy(
     return found
 
 
-def split_labels(
-    data: Any,
-    labels: Labels | None = None,
-    *,
-    label_column: str | None = None,
-    separator: str | None = None,
-    ignore_case: bool = False,
-    no_label: str | Iterable[str] = (),
-    missing_labels: str | None = None,
-) -> tuple[Any, Any]:
+def split_labels(data: Any, labels: Labels | None = None, **options: Any) -> tuple[Any, Any]:
     """Return the features and the labels of a table, for ``cross_val_score`` and the like.
 
     Parameters
     ----------
     data : DataFrame or RawTable
         A table with its labels, or what :func:`labelkin.datasets.read_table` returns.
-    labels, label_column, separator, ignore_case, no_label, missing_labels
-        As in :class:`labelkin.TableClassifier`.
+    labels : str, list of str or int, default=None
+        Where it holds them, as in :class:`labelkin.TableClassifier`.
+    **options
+        ``separator``, ``ignore_case``, ``no_label`` and ``missing_labels``, as there.
 
     Returns
     -------
@@ -237,21 +226,11 @@ def split_labels(
     1       1      0      0
     """
     table = RawTable.of(data)
-    found = LabelColumns.find(
-        table,
-        labels,
-        label_column,
-        separator,
-        ignore_case=ignore_case,
-        no_label=no_label,
-        missing_labels=missing_labels,
-    )
+    found = LabelColumns.find(table, labels, **options)
     X = table.data
     if table.target is None:
         X = table.select([name for name in table.names or () if name not in found.columns])
     target, rows = found.drop_unknown(found.read(table))
-    X = X if rows is None else _safe_indexing(X, rows)
-    y = import_optional("pandas").DataFrame(target, columns=list(found.names))
-    if hasattr(X, "index"):
-        y.index = X.index
-    return X, y
+    X = _safe_indexing(X, rows)
+    index = getattr(X, "index", None)
+    return X, import_optional("pandas").DataFrame(target, index, list(found.names))
