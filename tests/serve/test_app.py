@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from labelkin.serve import BadRows, Limits, make_app
 from labelkin.serve._guard import HEADERS
+from labelkin.serve._service import Rows
 
 
 class Echo:
@@ -34,20 +35,20 @@ class Echo:
                 "separator": ";", "n_features": 3}  # fmt: skip
 
     def read_csv(self, content):
-        return np.array(content.decode().splitlines()[1:])
+        return Rows(np.array(content.decode().splitlines()[1:]), {})
 
     def read_records(self, rows):
         if "bad" in rows:
             raise BadRows("row 1 is bad.")
-        return np.array(rows, dtype=object)
+        return Rows(np.array(rows, dtype=object), {})
 
-    def predict(self, rows, first):
+    def predict(self, rows, part):
         self.started.set()
         self.gate.wait(300)
-        if "crash" in rows:
+        if "crash" in rows.features:
             raise RuntimeError("a secret of the model")
         found = []
-        for number, row in enumerate(rows, start=first):
+        for number, row in enumerate(rows.features[part], start=part.start + 1):
             probabilities = {"a": 0.9, "b": 0.1}
             found.append({"row": number, "labels": [row], "confidence": 0.9,
                           "probabilities": probabilities})  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 from labelkin._utils.optional import import_optional
 from labelkin.serve._guard import Guard
-from labelkin.serve._service import BadRows, Limits, Service
+from labelkin.serve._service import BadRows, Limits, Rows, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
 _NUMBER = re.compile("[0-9]{1,9}")
@@ -66,16 +66,22 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
             raise BadRows(text, 415)
         try:
             async with asyncio.timeout(limits.seconds):
-                body = await _read_body(request, limits)
-                if kind != "application/json":
+                body = bytearray()
+                async for chunk in request.stream():
+                    body.extend(chunk)
+                    if len(body) > limits.bytes:
+                        text = f"The rows take more than {limits.megabytes:g} MB; send fewer."
+                        raise BadRows(text, 413)
+                if kind == "application/json":
+                    records, explain = _parse(body)
+                    read = partial(service.read_records, records)
+                else:
                     listed = request.query_params.get("explain", "").split(",")
                     if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
                         raise BadRows("explain is a list of row numbers, separated by commas.")
-                    explain: list[int] | bool = [int(part) for part in listed if part]
-                    rows = await computing.run(partial(service.read_csv, body), explain)
-                else:
-                    records, explain = _parse(body)
-                    rows = await computing.run(partial(service.read_records, records), explain)
+                    explain = [int(part) for part in listed if part]
+                    read = partial(service.read_csv, bytes(body))
+                rows = await computing.run(read, explain)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
@@ -149,51 +155,38 @@ class _Computing:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, read: Callable[[], Any], explain: list[int] | bool) -> list[dict[str, Any]]:
+    async def run(self, read: Callable[[], Rows], explain: list[int] | bool) -> list[Any]:
         """Return the predictions of the rows that `read` returns, some of them explained."""
-        if self.n_requests > self.limits.waiting:
+        limits = self.limits
+        in_thread = partial(asyncio.get_running_loop().run_in_executor, self.pool)
+        if self.n_requests > limits.waiting:
             raise BadRows("Too many requests are waiting; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
-            return await self._predict(await self._in_thread(read), explain)
+            rows = await in_thread(read)
+            count = rows.features.shape[0]
+            if count > limits.rows:
+                text = f"The request has {count:,} rows; send at most {limits.rows:,}."
+                raise BadRows(text, 413)
+            wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
+            if len(wanted) > limits.explained:
+                raise BadRows(f"At most {limits.explained} rows can be explained in one request.")
+            for number in wanted:
+                if not 1 <= number <= count:
+                    raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
+            found: list[dict[str, Any]] = []
+            for first in range(0, count, _CHUNK):
+                part = slice(first, first + _CHUNK)
+                found += await in_thread(self.service.predict, rows, part)
+            for number in wanted:
+                why = await in_thread(self.service.explain, rows, number - 1)
+                found[number - 1]["explanation"] = why
+            return found
         finally:
             self.n_requests -= 1
 
-    def _in_thread(self, function: Callable[..., Any], *values: Any) -> Any:
-        return asyncio.get_running_loop().run_in_executor(self.pool, function, *values)
 
-    async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
-        count = rows.shape[0]
-        if count > self.limits.rows:
-            text = f"The request has {count:,} rows; send at most {self.limits.rows:,}."
-            raise BadRows(text, 413)
-        wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
-        if len(wanted) > self.limits.explained:
-            raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")
-        for number in wanted:
-            if not 1 <= number <= count:
-                raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
-        found: list[dict[str, Any]] = []
-        for first in range(0, count, _CHUNK):
-            part = rows[first : first + _CHUNK]
-            found += await self._in_thread(self.service.predict, part, first + 1)
-        for number in wanted:
-            why = await self._in_thread(self.service.explain, rows, number - 1)
-            found[number - 1]["explanation"] = why
-        return found
-
-
-async def _read_body(request: Any, limits: Limits) -> bytes:
-    """Return the body; it is not read further than its limit of size allows."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body.extend(chunk)
-        if len(body) > limits.bytes:
-            raise BadRows(f"The rows take more than {limits.megabytes:g} MB; send fewer.", 413)
-    return bytes(body)
-
-
-def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
+def _parse(body: bytearray) -> tuple[list[Any], list[int] | bool]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:

@@ -1,18 +1,16 @@
 """A classifier of tables behind the application: its description, rows and predictions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
 from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
-from labelkin.tabular._frames import row_confidence
-from labelkin.tabular._predictions import identify_rows
+from labelkin.tabular._predictions import identify_rows, row_confidence
 
 _COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
@@ -53,21 +51,11 @@ class Limits:
         return round(1_000_000 * self.megabytes)
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of a request: features as the model takes them, and columns that tell which is which."""
 
     features: Any
-    shown: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of rows and of features."""
-        return self.features.shape
-
-    def __getitem__(self, part: slice) -> "Rows":
-        shown = {name: cells[part] for name, cells in self.shown.items()}
-        return Rows(self.features[part], shown)
+    shown: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -148,37 +136,28 @@ class Service:
         except ValueError as error:
             raise BadRows(str(error)) from None
 
-    def predict(self, rows: Rows, first: int = 1) -> list[dict[str, Any]]:
-        """Return labels, confidence and probabilities of each row; the first has this number.
+    def predict(self, rows: Rows, part: slice = slice(None)) -> list[dict[str, Any]]:
+        """Return labels, confidence and probabilities of a part of the rows.
 
         ``shown`` has the identifier and the start of the text, where the rows have any. Of
         thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
-        labels, scores = self._predict(rows.features)
-        found = []
-        for i in range(scores.shape[0]):
-            if sparse.issparse(scores):
-                own, row = labels[[i]].indices, scores[[i]]
-                order = np.argsort(-row.data, kind="stable")[:_CANDIDATES]
-                numbers, values = row.indices[order], row.data[order].astype(float)
-                confidence = round(float(values.max(initial=0.0)), 4)
-            else:
-                own, numbers, values = labels[i].nonzero()[0], range(len(names)), scores[i]
-                [confidence] = row_confidence(labels[i : i + 1], scores[i : i + 1])
-            probabilities = values.round(6).tolist()
-            found.append(
-                {
-                    "row": first + i,
-                    "shown": {name: cells[i] for name, cells in rows.shown.items()},
-                    "labels": [names[j] for j in own],
-                    "confidence": confidence,
-                    "probabilities": dict(
-                        zip((names[j] for j in numbers), probabilities, strict=True)
-                    ),
-                }
-            )
-        return found
+        labels, scores = map(as_dense, self._predict(rows.features[part]))
+        listed = np.broadcast_to(np.arange(len(names)), scores.shape)
+        if len(names) > _LABELS:
+            listed = (-scores).argsort(axis=1, kind="stable")[:, :_CANDIDATES]
+        confidence, first = row_confidence(labels, scores), part.start or 0
+        return [
+            {
+                "row": first + i + 1,
+                "shown": {name: cells[first + i] for name, cells in rows.shown.items()},
+                "labels": [names[j] for j in labels[i].nonzero()[0]],
+                "confidence": confidence[i],
+                "probabilities": {names[j]: round(float(scores[i, j]), 6) for j in listed[i]},
+            }
+            for i in range(len(scores))
+        ]
 
     def find_labels(self, text: str) -> list[str]:
         """Return labels whose names contain a text, the shortest first."""
