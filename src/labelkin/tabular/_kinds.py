@@ -69,14 +69,9 @@ def is_identifier(table: RawTable, name: str) -> bool:
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
-    if kind != "string" or table.column(name).isna().any():
-        return False
-    cells = table.strings(name)
-    is_named = bool(_IDENTIFIER_NAME.search(name))
-    return (
-        len(set(cells)) == len(cells) >= (2 if is_named else _MIN_IDENTIFIERS)
-        and max(len(cell.split()) for cell in cells) == 1
-    )
+    cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
+    least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
+    return len({*cells}) == len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
@@ -125,7 +120,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         return "category"
-    if len(distinct) == len(values) >= _MIN_IDENTIFIERS and max(words) == 1:
+    if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
     table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))

@@ -20,6 +20,7 @@ from labelkin.tabular._dates import as_days, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
+_FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -352,7 +353,7 @@ def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -
     """Return a number, a text or None; the empty text is missing."""
     if value is None or (isinstance(value, str) and not is_matrix):
         return value or None
-    held = {str: "a text", list: "a list", dict: "an object"}.get(type(value))
+    held = _FORMS.get(type(value))
     if held is None:
         try:
             return float(value)
