@@ -388,3 +388,16 @@ def test_nested_records_are_read_as_from_a_file(tmp_path):
     records = [{"user": {"age": 33, "home": {"city": "Bonn"}}, "old": 1}, {"user.age": 41}]
     found = training.schema.read(table_of_records(records, training.schema))
     np.testing.assert_array_equal(np.asarray(found["user.age"], dtype=float), [33, 41])
+
+
+def test_records_may_have_decimal_commas():
+    data = table(x=np.arange(9) / 7, z=np.arange(9) / 3, y=[0, 1, 1] * 3)
+    schema = find(data)
+
+    def numbers(*rows):
+        return schema.read(table_of_records(rows, schema))["x"].tolist()
+
+    assert numbers({"x": "55,5"}, {"x": 1.5}, {"x": "1.234,5"}) == [55.5, 1.5, 1234.5]
+    assert numbers({"x": "55.5"}, {"x": "1,234"}, {"x": "12 €"}) == [55.5, 1234, 12]
+    with pytest.raises(ValueError, match="column 'x' holds '55,5' in row 1, not a number"):
+        numbers({"x": "55,5"}, {"x": "1,234.5"})

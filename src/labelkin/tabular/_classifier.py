@@ -25,7 +25,7 @@ from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
-from labelkin.tabular._labels import LabelColumns, count_labels
+from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema
@@ -200,10 +200,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             The table, or a matrix of numbers. A DataFrame may hold the labels, too.
-        y : DataFrame, Series or array-like, default=None
+        y : DataFrame, Series, array-like, str or list of str, default=None
             The labels: one column of 0 and 1 (or yes and no) per label, or a Series of tags, such
             as ``"a;b"`` or ``["a", "b"]``. Columns of X with the name of a label column are not
-            used. None: the labels are columns of X.
+            used. None: the labels are columns of X. Names of columns are the same as `labels`.
         labels : str, list of str or int, default=None
             Where X holds the labels; by default the parameter of this name.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -225,7 +225,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
-                decides = " or ".join(f"{name}=" for name in guess.arguments if name in own)
+                options = [f"{name}=" for name in guess.arguments if name in own]
+                decides = " or ".join(options or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
@@ -367,7 +368,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        y = self.label_columns_.read(RawTable.of(X)) if y is None else y
+        table = RawTable.of(X)
+        if y is None or names_columns(y, table):
+            y = self.label_columns_.read(table)
         return super().score(X, y, sample_weight)
 
     def _read(self, X: Any) -> Any:

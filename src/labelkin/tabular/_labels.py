@@ -19,6 +19,7 @@ from labelkin.datasets.formats._columns import (
     check_missing_labels,
     find_columns,
     find_labels,
+    normal_form,
     settle_missing,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
@@ -180,6 +181,13 @@ class LabelColumns:
 def count_labels(y: Any) -> int:
     """Return the number of labels of a target."""
     return int(np.shape(y)[1]) if np.ndim(y) == 2 else 1
+
+
+def names_columns(y: Any, table: RawTable) -> bool:
+    """Return whether a target is the name of a label column, or a list of them."""
+    if not isinstance(y, (list, tuple)) or not all(isinstance(name, str) for name in y):
+        return isinstance(y, str)
+    return len(y) != table.n_rows or {*map(normal_form, y)} <= {*(table.names or ())}
 
 
 def read_target(

@@ -17,7 +17,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
-from labelkin.tabular._labels import LabelColumns, count_labels, read_target
+from labelkin.tabular._labels import LabelColumns, count_labels, names_columns, read_target
 from labelkin.tabular._schema import Schema
 
 # Kinds of columns, as they are named in print.
@@ -27,6 +27,8 @@ _KINDS = (
     ("date", "date", "day_first_date"),
     ("numeric", "number"),
 )
+# In fewer rows than this, a column may be like a label by chance.
+_MIN_COPIED = 10
 _LABEL_OPTIONS = ("separator", "ignore_case", "no_label", "missing_labels")
 
 
@@ -140,13 +142,15 @@ def find_training_data(
 ) -> TrainingData:
     """Find features and labels in a table that holds both, or beside `y`.
 
-    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are those
-    of `LabelColumns.find` and of `Schema.find`, as in `TableClassifier`.
+    Names of columns as `y` are the same as `labels`. `hierarchy` is the name of a file, or a form
+    that `LabelHierarchy.of` takes; `options` are those of `LabelColumns.find` and of `Schema.find`,
+    as in `TableClassifier`.
     """
     table, notes = RawTable.of(X), list[str]()
     if not table.n_rows:
         raise table.error("it has no rows")
     of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
+    labels, y = (y, None) if names_columns(y, table) else (labels, y)
     if y is None:
         found = LabelColumns.find(table, labels, **of_labels)
         y, rows = found.drop_unknown(found.read(table, notes))
@@ -166,12 +170,38 @@ def find_training_data(
     if rows is not None:
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
+    if copies := _find_copies(table, schema, found, X, y):
+        text = f"{join_names(copies)}: kept as a feature"
+        table.guesses.append(Guess(text, ("ignore",), True))
     nested = _find_hierarchy(hierarchy, found.names, table)
     if nested is not None:
         y = nested.close(y)
         decided = [one for one in table.guesses if one.doubtful and "hierarchy" in one.arguments]
         table.guesses[:] = [one for one in table.guesses if one not in decided]
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
+
+
+def _find_copies(
+    table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
+) -> list[str]:
+    """Return, in words, the features that have the same values as a label or as the tags."""
+    if schema.columns is None or sparse.issparse(y) or len(y) < _MIN_COPIED:
+        return []
+    if np.asarray(y).dtype.kind not in "biuf":  # a target of words
+        return []
+    columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+    varying = [j for j, column in enumerate(columns) if len(np.unique(column)) > 1]
+    names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
+    known: dict[Any, str] = {columns[j].tobytes(): f"the label {names[j]}" for j in varying}
+    for name in {*labels.columns} & {*(table.names or ())}:
+        if table.kind(name) == "string":
+            known[tuple(table.strings(name))] = name
+    found = []
+    for name, kind in schema.columns.items():
+        key = X[name].to_numpy().tobytes() if kind == "number" else tuple(table.strings(name))
+        if key in known:
+            found.append(f"{name} is a copy of {known[key]}")
+    return found
 
 
 def _find_hierarchy(
