@@ -66,7 +66,7 @@ def service():
 
 @pytest.fixture
 def client(service):
-    app = make_app(service, Limits(megabytes=0.001, rows=5, explained=2, seconds=300, waiting=1))
+    app = make_app(service, Limits(bytes=1000, rows=5, explained=2, seconds=300, waiting=1))
     with TestClient(app, base_url="http://localhost:8000", raise_server_exceptions=False) as client:
         yield client
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -42,9 +43,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     limits = limits or Limits()
     model = service.describe()
-    allowed = {name: getattr(limits, name) for name in ("bytes", "rows", "seconds")}
-    allowed["explained_rows"] = limits.explained
-    schema = {**model, "request": _request_schema(model, limits), "limits": allowed}
+    schema = {**model, "request": _request_schema(model, limits), "limits": asdict(limits)}
     documents = {"/schema": schema, "/health": {"status": "ok"}}
     computing = _Computing(service, limits)
 
@@ -70,7 +69,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                 async for chunk in request.stream():
                     body.extend(chunk)
                     if len(body) > limits.bytes:
-                        text = f"The rows take more than {limits.megabytes:g} MB; send fewer."
+                        text = f"The rows take more than {limits.bytes / 1e6:g} MB; send fewer."
                         raise BadRows(text, 413)
                 if kind == "application/json":
                     records, explain = _parse(body)

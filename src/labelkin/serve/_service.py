@@ -36,7 +36,7 @@ class BadRows(ValueError):
 class Limits:
     """What a request may take."""
 
-    megabytes: float = 5.0
+    bytes: int = 5_000_000
     """Size of the body."""
     rows: int = 10_000
     explained: int = 20
@@ -44,11 +44,6 @@ class Limits:
     seconds: float = 30.0
     waiting: int = 8
     """Requests that wait while another one is computed; further ones are turned away."""
-
-    @property
-    def bytes(self) -> int:
-        """Size of the body in bytes."""
-        return round(1_000_000 * self.megabytes)
 
 
 class Rows(NamedTuple):

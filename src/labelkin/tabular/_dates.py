@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+)
 
 from labelkin._utils.labels import is_missing
 
@@ -123,10 +127,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "DateEncoder":
         """Find the range of the dates of each column."""
-        self.n_features_in_ = np.shape(X)[1]
-        names = getattr(X, "columns", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+        _check_n_features(self, X, reset=True)
+        _check_feature_names(self, X, reset=True)
         parts = self._parse(X)[:, :, :2]
         self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
         for j in range(self.n_features_in_):

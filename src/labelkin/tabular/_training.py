@@ -170,7 +170,8 @@ def find_training_data(
     if rows is not None:
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
-    if copies := _find_copies(table, schema, found, X, y):
+    copies = [] if schema is columns else _find_copies(table, schema, found, X, y)
+    if copies:
         text = f"{join_names(copies)}: kept as a feature"
         table.guesses.append(Guess(text, ("ignore",), True))
     nested = _find_hierarchy(hierarchy, found.names, table)
