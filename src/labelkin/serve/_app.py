@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
-from labelkin.serve._guard import Guard
+from labelkin.serve._guard import guard
 from labelkin.serve._service import BadRows, Limits, Rows, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
@@ -22,11 +22,6 @@ _SHEETS = (
     "application/vnd.oasis.opendocument.spreadsheet",
 )
 _STRINGS = ("text", "date")  # kinds of columns whose values are strings
-_FILES = {
-    "/": ("serve.html", "text/html"),
-    "/serve.css": ("serve.css", "text/css"),
-    "/serve.js": ("serve.js", "text/javascript"),
-}
 
 
 def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str] = ()) -> Any:
@@ -44,16 +39,15 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     limits = limits or Limits()
     model = service.describe()
     schema = {**model, "request": _request_schema(model, limits), "limits": asdict(limits)}
-    documents = {"/schema": schema, "/health": {"status": "ok"}}
+    folder = resources.files("labelkin.serve") / "static"
+    documents: dict[str, Response] = {
+        "/": Response((folder / "serve.html").read_bytes(), media_type="text/html"),
+        "/serve.css": Response((folder / "serve.css").read_bytes(), media_type="text/css"),
+        "/serve.js": Response((folder / "serve.js").read_bytes(), media_type="text/javascript"),
+        "/schema": JSONResponse(schema),
+        "/health": JSONResponse({"status": "ok"}),
+    }
     computing = _Computing(service, limits)
-
-    async def document(request: Request) -> Response:
-        return JSONResponse(documents[request.url.path])
-
-    async def file(request: Request) -> Response:
-        name, kind = _FILES[request.url.path]
-        content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
-        return Response(content, media_type=kind)
 
     async def labels(request: Request) -> Response:
         return JSONResponse({"labels": service.find_labels(request.query_params.get("search", ""))})
@@ -86,7 +80,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
             raise BadRows(text, 504) from None
         return JSONResponse({"model": model["name"], "rows": rows})
 
-    async def answer(_: Request, error: Any) -> Response:
+    async def answer_error(_: Request, error: Any) -> Response:
         if isinstance(error, BadRows):
             status, text = error.status, str(error)
         else:
@@ -105,22 +99,20 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     kinds = (BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
-            *(Route(path, document) for path in documents),
-            *(Route(path, file) for path in _FILES),
+            *(Route(path, answer, methods=["GET"]) for path, answer in documents.items()),
             Route("/labels", labels),
             Route("/predict", predict, methods=["POST"]),
         ],
-        exception_handlers=dict.fromkeys(kinds, answer),
+        exception_handlers=dict.fromkeys(kinds, answer_error),
         lifespan=lifespan,
     )
-    return Guard(app, hosts)  # around all, so that errors have its headers too
+    return guard(app, hosts)  # around all, so that errors have its headers too
 
 
 def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return the JSON schema of the body of ``POST /predict``."""
     n = model["n_features"]
-    row: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
-    row |= {"minItems": n, "maxItems": n}
+    row = {"type": "array", "items": {"type": "number"}, "minItems": n, "maxItems": n}
     if model["columns"] is not None:
         columns = {
             one["name"]: {"type": ["number"] * (one["kind"] not in _STRINGS) + ["string", "null"]}

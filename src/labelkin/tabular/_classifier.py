@@ -225,8 +225,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
-                options = [f"{name}=" for name in guess.arguments if name in own]
-                decides = " or ".join(options or ["columns="])
+                by = [f"{name}=" for name in guess.arguments if name in own]
+                decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
