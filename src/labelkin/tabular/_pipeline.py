@@ -64,8 +64,8 @@ class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier.
 
-    Embeddings of texts are the last columns; a classifier that uses them in its own way is told
-    how many.
+    If it is None, the steps before it prepare columns. Embeddings of texts are the last columns; a
+    classifier that uses them in its own way is told how many.
     """
     if schema.columns is None:
         steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
@@ -86,7 +86,7 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     if texts and schema.embedding == "auto" and can_embed():
         embedding = _with_strings("embedding", TextEmbedding())
         parts += [(f"meaning {name}", embedding, [name]) for name in texts]
-        for name in classifier.get_params():
+        for name in () if classifier is None else classifier.get_params():
             if name.split("__")[-1] == "n_embedding":
                 classifier.set_params(**{name: STATIC_COLUMNS * len(texts)})
     used = [part for part in parts if part[2] != []]
