@@ -233,14 +233,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
         # Fit the preparation of the columns, and the classifier.
-        classifier = self._make_estimator(count_labels(target))
+        classifier = clone(self._base())
+        if count_labels(target) >= MANY_LABELS and hasattr(classifier, "make_label_tree"):
+            classifier = classifier.make_label_tree()  # in the place of Kin
         weights = {}
         if sample_weight is not None:
             if not has_fit_parameter(classifier, "sample_weight"):
                 raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
-            all_rows = training.kept is None
-            kept = sample_weight if all_rows else _safe_indexing(sample_weight, training.kept)
-            weights = {"sample_weight": kept}
+            weights["sample_weight"] = _safe_indexing(sample_weight, training.kept)
         pipeline = make_pipeline(self.schema_, classifier)
         self.pipeline_ = fit_pipeline(
             pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
@@ -248,12 +248,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.fingerprint_ = fingerprint(training.X, self.columns_)
         self._name_labels(training.labels if names else None)
         return self
-
-    def _make_estimator(self, n_labels: int) -> Any:
-        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
-        made = clone(self._base())
-        is_kin = hasattr(made, "make_label_tree")
-        return made.make_label_tree() if is_kin and n_labels >= MANY_LABELS else made
 
     def _name_labels(self, labels: LabelColumns | None) -> None:
         """Store where the labels are, and their names; without names they are numbered."""
@@ -342,9 +336,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     @available_if(lambda self: hasattr(getattr(self, "estimator_", None), "predict_topk"))
     def predict_topk(self, X: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers and probabilities of the k most probable labels; X as in `predict`."""
-        features = self._read(X)
-        transformed = self.pipeline_[:-1].transform(features)
-        return self.estimator_.predict_topk(transformed, k)
+        features = self.pipeline_[:-1].transform(self._read(X))
+        return self.estimator_.predict_topk(features, k)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -383,8 +376,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
-            features = self._read(X)
-            return getattr(self.pipeline_, method)(features)
+            return getattr(self.pipeline_, method)(self._read(X))
         return self.predict_with_scores(X)[method != "predict"]
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -68,8 +68,7 @@ class TrainingData:
             raise ValueError(
                 f"{argument} {name}: {self.source} has no such column.{did_you_mean(name, known)}"
             )
-        values = self.table.column(name)
-        return values if self.kept is None else values.iloc[self.kept]
+        return _safe_indexing(self.table.column(name), self.kept)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that describe the table."""
@@ -124,11 +123,11 @@ class TrainingData:
         names, name = list(self.labels.names), Path(self.source).name
         return Bunch(name=name, data=self.X, target=self.y, label_names=names, guesses=guesses)
 
-    def list_labels(self, most: int = 10) -> str:
+    def list_labels(self) -> str:
         """Return the most frequent labels with the number of their rows."""
         counts = self.summary()["label_counts"]
         ordered = sorted(counts, key=lambda name: -counts[name])
-        return join_names([f"{name} ({counts[name]:,})" for name in ordered], most)
+        return join_names([f"{name} ({counts[name]:,})" for name in ordered], 10)
 
 
 def find_training_data(
