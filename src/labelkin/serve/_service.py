@@ -12,13 +12,11 @@ from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
 from labelkin.tabular._predictions import identify_rows, row_confidence
 
-_COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
 _LABELS = 1_999  # that a page lists; more are found by `Service.find_labels`
 _FOUND = 20  # labels that a search finds at most
 _CANDIDATES = 50  # of thousands of labels that an answer holds
 _KINDS = {"day_first_date": "date", "raw": "any"}
-_CSV, _JSON = "The table", "The request"
 
 
 class BadRows(ValueError):
@@ -103,17 +101,11 @@ class Service:
 
         It is a CSV file, a spreadsheet, or records in JSON.
         """
-        # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
-        most = _COLUMNS + self.model.n_features_in_
-        header = content.partition(b"\n")[0]
-        is_csv = not header.lstrip().startswith((b"PK", b"[", b"{"))
-        if is_csv and max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
-            raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
         schema = self.model.schema_
         return self._read(
             parse_table,
             content,
-            _CSV,
+            "The table",
             as_strings=schema.string_columns,
             expected=schema.feature_names or (),
             decimal=schema.decimal_comma,
@@ -121,7 +113,7 @@ class Service:
 
     def read_records(self, rows: list[Any]) -> Rows:
         """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
-        return self._read(table_of_records, rows, self.model.schema_, source=_JSON)
+        return self._read(table_of_records, rows, self.model.schema_, source="The request")
 
     def _read(self, parse: Callable[..., RawTable], *values: Any, **options: Any) -> Rows:
         schema = self.model.schema_

@@ -113,15 +113,12 @@ def kept_columns(
         if given and table.names is None:
             raise ValueError(f"--{option} {given[0]}: {table.source} has no column names.")
         find_columns(dict.fromkeys(given), names, table.source)
-    found: dict[str, list[Any]] = identify_rows(table, schema)
+    ids: dict[str, list[Any]] = identify_rows(table, schema)
+    texts = {name: ids.pop(name) for name in schema.of_kind("text") if name in ids}
     if id_column is not None:
-        kept: dict[str, list[Any]] = {id_column: as_written(table, id_column)}
-    else:
-        kept = {name: cells for name, cells in found.items() if name in schema.identifiers}
-    kept = kept or {"row": list(range(1, table.n_rows + 1))}
-    if wanted is None:
-        return kept | {n: cells for n, cells in found.items() if n not in schema.identifiers}
-    return kept | {name: as_written(table, name) for name in wanted}
+        ids = {id_column: as_written(table, id_column)}
+    others = texts if wanted is None else {name: as_written(table, name) for name in wanted}
+    return (ids or {"row": list(range(1, table.n_rows + 1))}) | others
 
 
 def as_written(table: RawTable, name: str) -> list[str]:

@@ -185,14 +185,16 @@ def _find_copies(
     table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
 ) -> list[str]:
     """Return, in words, the features that have the same values as a label or as the tags."""
-    if schema.columns is None or sparse.issparse(y) or len(y) < _MIN_COPIED:
-        return []
-    if np.asarray(y).dtype.kind not in "biuf":  # a target of words
+    is_plain = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
+    if schema.columns is None or not is_plain or len(y) < _MIN_COPIED:
         return []
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
-    varying = [j for j, column in enumerate(columns) if len(np.unique(column)) > 1]
     names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
-    known: dict[Any, str] = {columns[j].tobytes(): f"the label {names[j]}" for j in varying}
+    known: dict[Any, str] = {
+        column.tobytes(): f"the label {name}"
+        for name, column in zip(names, columns, strict=False)
+        if np.ptp(column)  # not of a constant one
+    }
     for name in {*labels.columns} & {*(table.names or ())}:
         if table.kind(name) == "string":
             known[tuple(table.strings(name))] = name
