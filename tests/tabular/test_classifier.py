@@ -131,7 +131,7 @@ def test_searches_and_scores():
     search = GridSearchCV(small(labels=LABELS), {"estimator__n_neighbors": [1, 5]}, cv=2).fit(whole)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_
-    assert best.score(whole) == best.score(whole, whole[LABELS])
+    assert best.score(whole) == best.score(whole, whole[LABELS]) == best.score(whole, LABELS)
     for method in (small().score, small().explain):
         with pytest.raises(NotFittedError):
             method(whole)

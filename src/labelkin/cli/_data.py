@@ -118,13 +118,12 @@ class SavedModel:
         from labelkin.datasets import read_table
 
         schema = self.classifier.schema_
-        strings = {*schema.string_columns, *keep, *filter(None, [self.labels.column])}
+        strings = {*schema.reading["as_strings"], *keep, *filter(None, [self.labels.column])}
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
             table = read_table(
                 data,
-                **_read_options(reading, strings, schema.decimal_comma),
+                **schema.reading | _read_options(reading, strings, schema.reading["decimal"]),
                 n_features=schema.n_features or None,
-                expected=schema.feature_names or (),
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():

@@ -101,15 +101,7 @@ class Service:
 
         It is a CSV file, a spreadsheet, or records in JSON.
         """
-        schema = self.model.schema_
-        return self._read(
-            parse_table,
-            content,
-            "The table",
-            as_strings=schema.string_columns,
-            expected=schema.feature_names or (),
-            decimal=schema.decimal_comma,
-        )
+        return self._read(parse_table, content, "The table", **self.model.schema_.reading)
 
     def read_records(self, rows: list[Any]) -> Rows:
         """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""

@@ -59,17 +59,14 @@ class Schema:
         return None if self.names is None else list(self.names)
 
     @property
-    def string_columns(self) -> list[str]:
-        """Columns that are read as they are written."""
-        return [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
+    def reading(self) -> dict[str, Any]:
+        """Options by which `read_table` reads new rows as it read the training data.
 
-    @property
-    def decimal_comma(self) -> str | None:
-        """A comma, if it is the decimal mark of the training data.
-
-        A file in which it does not occur reads the same with either mark.
+        A decimal comma is kept; a file in which none occurs reads the same with either mark.
         """
-        return "," if self.decimal == "," else None
+        strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
+        comma = "," if self.decimal == "," else None
+        return {"as_strings": strings, "decimal": comma, "expected": self.feature_names or ()}
 
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
@@ -334,7 +331,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
         matrix = np.array([*cells.values()], dtype=np.float64).T
         return RawTable(source, matrix, schema.feature_names)
     texts = ([x for x in cells[n] if isinstance(x, str)] for n in schema.of_kind("number"))
-    decimal = schema.decimal_comma or guess_decimal(texts, ",")
+    decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
     return RawTable(source, frame, names, decimal=decimal)
 
