@@ -143,7 +143,7 @@ def test_serve_sends_the_best_labels_and_finds_others(model, table):
     described = service.describe()
     assert described["n_labels"] == len(model.label_names_)
     assert len(json.dumps(described)) < 200_000
-    rows = service.read_records([{"title": table.title[0]}])
+    rows = service.read([{"title": table.title[0]}])
     (row,) = service.predict(rows)
     best = max(row["probabilities"], key=row["probabilities"].get)
     assert best in table.tags[0].split(";")

@@ -34,13 +34,12 @@ class Echo:
         return {"name": "echo", "method": "Echo", "labels": ["a", "b"], "columns": columns,
                 "separator": ";", "n_features": 3}  # fmt: skip
 
-    def read_csv(self, content):
-        return Rows(np.array(content.decode().splitlines()[1:]), {})
-
-    def read_records(self, rows):
-        if "bad" in rows:
+    def read(self, sent):
+        if isinstance(sent, bytes):
+            return Rows(np.array(sent.decode().splitlines()[1:]), {})
+        if "bad" in sent:
             raise BadRows("row 1 is bad.")
-        return Rows(np.array(rows, dtype=object), {})
+        return Rows(np.array(sent, dtype=object), {})
 
     def predict(self, rows, part):
         self.started.set()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from typing import Any
 
 from labelkin._utils.optional import import_optional
 from labelkin.serve._guard import guard
-from labelkin.serve._service import BadRows, Limits, Rows, Service
+from labelkin.serve._service import BadRows, Limits, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
 _NUMBER = re.compile("[0-9]{1,9}")
@@ -66,15 +66,13 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                         text = f"The rows take more than {limits.bytes / 1e6:g} MB; send fewer."
                         raise BadRows(text, 413)
                 if kind == "application/json":
-                    records, explain = _parse(body)
-                    read = partial(service.read_records, records)
+                    sent, explain = _parse(body)
                 else:
                     listed = request.query_params.get("explain", "").split(",")
                     if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
                         raise BadRows("explain is a list of row numbers, separated by commas.")
-                    explain = [int(part) for part in listed if part]
-                    read = partial(service.read_csv, bytes(body))
-                rows = await computing.run(read, explain)
+                    sent, explain = bytes(body), [int(part) for part in listed if part]
+                rows = await computing.run(sent, explain)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
@@ -146,15 +144,15 @@ class _Computing:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, read: Callable[[], Rows], explain: list[int] | bool) -> list[Any]:
-        """Return the predictions of the rows that `read` returns, some of them explained."""
+    async def run(self, sent: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
+        """Return the predictions of the rows of a request, some of them explained."""
         limits = self.limits
         in_thread = partial(asyncio.get_running_loop().run_in_executor, self.pool)
         if self.n_requests > limits.waiting:
             raise BadRows("Too many requests are waiting; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
-            rows = await in_thread(read)
+            rows = await in_thread(self.service.read, sent)
             count = rows.features.shape[0]
             if count > limits.rows:
                 text = f"The request has {count:,} rows; send at most {limits.rows:,}."
@@ -177,7 +175,7 @@ class _Computing:
             self.n_requests -= 1
 
 
-def _parse(body: bytearray) -> tuple[list[Any], list[int] | bool]:
+def _parse(body: bytearray) -> tuple[Any, Any]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:

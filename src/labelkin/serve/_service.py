@@ -96,21 +96,17 @@ class Service:
             "n_features": self.model.n_features_in_,
         }
 
-    def read_csv(self, content: bytes) -> Rows:
-        """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
+    def read(self, sent: bytes | list[Any]) -> Rows:
+        """Return the rows of a request, for `predict`; raise `BadRows` for wrong ones.
 
-        It is a CSV file, a spreadsheet, or records in JSON.
+        They are a CSV file, a spreadsheet or records in JSON as bytes, or a list of JSON values.
         """
-        return self._read(parse_table, content, "The table", **self.model.schema_.reading)
-
-    def read_records(self, rows: list[Any]) -> Rows:
-        """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
-        return self._read(table_of_records, rows, self.model.schema_, source="The request")
-
-    def _read(self, parse: Callable[..., RawTable], *values: Any, **options: Any) -> Rows:
         schema = self.model.schema_
         try:
-            table = parse(*values, **options)
+            if isinstance(sent, bytes):
+                table = parse_table(sent, "The table", **schema.reading)
+            else:
+                table = table_of_records(sent, schema, source="The request")
             return Rows(schema.read(table), identify_rows(table, schema))
         except ValueError as error:
             raise BadRows(str(error)) from None
