@@ -376,7 +376,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
-            return getattr(self.pipeline_, method)(self._read(X))
+            features = self._read(X)  # first, as it checks that the model is fitted
+            return getattr(self.pipeline_, method)(features)
         return self.predict_with_scores(X)[method != "predict"]
 
     def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
