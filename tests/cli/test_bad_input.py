@@ -44,8 +44,6 @@ def _write_samples():
     films = ["--text", "plot", "--ignore", "id", "--labels", "-3", "--model", "mlknn", "-q"]
     assert main(["fit", "films.csv", *films, "--out", "films.labelkin"]) == 0
     assert main(["fit", "n.csv", *AB.split(), "-q", "--out", "n.labelkin"]) == 0
-    strict = [*AB.split(), "-q", "--missing", "refuse", "--out", "strict.labelkin"]
-    assert main(["fit", "n.csv", *strict]) == 0
     with open("n.labelkin", "rb") as file:
         raw = file.read()
     blobs = {
@@ -131,22 +129,20 @@ fit n.csv --labels 9                                # 9 label columns are reques
 fit n.csv --labels 0                                # at least 1
 fit n.csv --labels -4                               # leaves a feature
 fit n.csv --labels x,a                              # label 'x' holds
-fit n.csv --labels a,b --label-column a             # exclude each other
-fit n.csv --label-column tags                       # no column 'tags'
-fit posts.csv --text body --label-column tag        # could be meant: tags
-fit twomarks.csv --label-column tags                # --separator '|' or --separator ','
+fit posts.csv --text body --labels tag              # could be meant: tags
+fit twomarks.csv --labels tags                      # --separator '|' or --separator ','
 fit n.csv --labels a,b --decimal ;                  # a point or a comma
 fit n.csv --labels a,b --number nothing             # no column 'nothing'
 fit n.csv --labels a,b --number x --ignore x        # two purposes
 predict dates.labelkin baddate.csv                     # 'soon' in row 2, not a date
-fit posts.csv --text bodi --label-column tags       # could be meant: body
-fit posts.csv --text tags --label-column tags       # is a label
-fit posts.csv --text body --label-column tags --separator ''  # at least one character
-fit posts.csv --text body --category body --label-column tags # two purposes
+fit posts.csv --text bodi --labels tags             # could be meant: body
+fit posts.csv --text tags --labels tags             # is a label
+fit posts.csv --text body --labels tags --separator ''  # at least one character
+fit posts.csv --text body --category body --labels tags       # two purposes
 fit mixed.csv --labels y                           # pass --category w or --ignore w
-fit posts.csv --text body --ignore body --label-column tags   # two
-fit posts.csv --ignore body --label-column tags     # no feature column is left
-fit notags.csv --text body --label-column tags      # lists no label at all
+fit posts.csv --text body --ignore body --labels tags         # two
+fit posts.csv --ignore body --labels tags           # no feature column is left
+fit notags.csv --text body --labels tags            # no row has any label
 fit nowords.csv --text body --labels a,b            # no words
 fit n.csv --labels a,b --ignore nothing             # no column 'nothing'
 fit n.csv --labels a,b --ignore a                   # is a label
@@ -188,7 +184,6 @@ predict n.labelkin n.csv --decide f2                   # no such decision
 predict n.labelkin n.csv --keep y                      # no column 'y'
 fit n.csv --labels a,b --seed -1                    # --seed
 fit n.csv --labels a,b --seed x                     # --seed
-fit n.csv --labels a,b --missing maybe              # --missing
 fit n.csv --labels a,b --scale maybe                # --scale
 fit n.csv --labels a,b --max-words 0                # --max-words
 fit n.csv --labels a,b --delimiter ab               # one character
@@ -216,7 +211,6 @@ fit gap.csv --labels a,b --missing-labels maybe     # is not one of
 fit words.csv --labels a,b                          # holds 'drama' in row 2
 fit unlabelled.csv --labels a,b                     # no row has any label
 fit hole.csv --labels a,b --ignore z                # no feature column is left
-fit missing.csv --labels a,b --missing refuse       # column 'x' has no value in 1 of 3 rows
 fit infinite.csv --labels a,b                       # infinite value in row 1
 fit dates.csv --labels a,b --number z               # not a number
 fit onlylabels.csv --labels a,b                     # no feature column is left
@@ -235,7 +229,6 @@ fit multi.arff --labels x                           # label 'x' holds
 fit damaged.svm                                     # not a LibSVM row
 fit n.labelkin --labels a,b                            # the format is unknown
 fit digit-scenes --labels a,b --text words          # no column 'words'
-fit digit-scenes --label-column tags                # --label-column
 predict                                             # Missing argument
 predict n.labelkin                                     # Missing argument
 predict nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
@@ -261,7 +254,6 @@ predict n.labelkin infinite.csv                        # infinite value in row 1
 predict n.labelkin damaged.parquet                     # not a readable Parquet file
 predict n.labelkin noformat.dat                        # the format is unknown
 predict n.labelkin digit-scenes                        # no column 'x'
-predict strict.labelkin missing.csv                    # missing values are to be refused
 predict films.labelkin n.csv                           # no column 'plot'
 predict films.labelkin posts.csv                       # no column 'plot'
 predict n.labelkin n.csv --id name                     # no column 'name'
@@ -321,7 +313,6 @@ evaluate n.labelkin n.csv --folds 3                    # --folds has no effect
 evaluate n.labelkin n.csv --model mlknn                # --model has no effect
 evaluate n.labelkin n.csv --set n_neighbors=3          # --set has no effect
 evaluate n.labelkin n.csv --labels a,b                 # --labels has no effect
-evaluate n.labelkin n.csv --label-column a             # --label-column has no effect
 evaluate n.labelkin n.csv --metrics nothing            # no such metric
 evaluate n.labelkin digit-scenes                       # digit-scenes
 export n.labelkin                                      # Missing argument

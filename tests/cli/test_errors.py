@@ -9,7 +9,7 @@ from labelkin.cli._app import report_error
 
 pytest.importorskip("typer")
 
-OPTIONS = {"labels": "--labels", "label_column": "--label-column"}
+OPTIONS = {"labels": "--labels", "separator": "--separator"}
 
 
 @pytest.mark.parametrize(
@@ -17,8 +17,8 @@ OPTIONS = {"labels": "--labels", "label_column": "--label-column"}
     [
         (ArgumentError("pass labels=a,b.", "labels"), "pass --labels a,b."),
         (
-            FormatError("a.csv", "pass labels= or label_column=", 2, "labels", "label_column"),
-            "a.csv, line 2: pass --labels or --label-column",
+            FormatError("a.csv", "pass labels= or separator=", 2, "labels", "separator"),
+            "a.csv, line 2: pass --labels or --separator",
         ),
         (
             ArgumentError("pass format=", "format"),

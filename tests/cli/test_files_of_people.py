@@ -183,7 +183,7 @@ def test_from_evaluate_to_serve(name, make, options, n_labels, said, tmp_path, m
 
     service = make_service(load_saved_model(tmp_path / "model.labelkin"), None)
     assert len(service.describe()["labels"]) == n_labels
-    found = service.predict(service.read_csv((tmp_path / name).read_bytes()))
+    found = service.predict(service.read((tmp_path / name).read_bytes()))
     assert [row["labels"] for row in found] == [row["labels"] for row in rows]
 
 

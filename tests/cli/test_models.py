@@ -219,7 +219,7 @@ def test_nominal_attributes_mean_their_words(here):
 
 
 def test_one_column_of_tags(here, capsys):
-    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--json")
+    ok("fit", "posts.csv", "--text", "body", "--labels", "tags", *FAST, "--json")
     shown = json.loads(capsys.readouterr().out)
     assert shown["labels"] == sorted(LABELS)
     ok("evaluate", "model.labelkin", "posts.csv", "--metrics", "f1", "--json")
@@ -236,13 +236,14 @@ def test_one_column_of_tags(here, capsys):
 
 
 def test_labels_may_be_one_column_of_tags(here, capsys):
-    for option, out in (("--labels", "a.labelkin"), ("--label-column", "b.labelkin")):
-        ok("fit", "posts.csv", option, "tags", *FAST, "--out", out)
+    for out, more in (("a.labelkin", []), ("b.labelkin", ["--separator", ";"])):
+        ok("fit", "posts.csv", "--labels", "tags", *FAST, *more, "--out", out)
         ok("predict", out, "posts.csv", "--proba", "--out", f"{out}.csv")
     assert rows_of("a.labelkin.csv") == rows_of("b.labelkin.csv")
     # A guess about the file names only options that the command has.
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("reading")]
-    assert [("--category" in line, "--separator" in line) for line in lines] == [(True, True)] * 2
+    shown = [("--category" in line, "--separator" in line) for line in lines]
+    assert shown == [(True, True), (True, False)]
 
 
 def test_lists_in_parquet(here):
@@ -254,13 +255,13 @@ def test_lists_in_parquet(here):
         "posts.parquet",
         "--text",
         "body",
-        "--label-column",
+        "--labels",
         "tags",
         *FAST,
         "--out",
         "a.labelkin",
     )
-    ok("fit", "posts.csv", "--text", "body", "--label-column", "tags", *FAST, "--out", "b.labelkin")
+    ok("fit", "posts.csv", "--text", "body", "--labels", "tags", *FAST, "--out", "b.labelkin")
     for name in "ab":
         ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
@@ -536,7 +537,7 @@ def test_identifiers_keep_their_zeros(here, capsys):
 def test_labels_are_written_with_the_separator_of_training(here):
     text = (here / "posts.csv").read_text().replace("; ", "|")
     (here / "posts.csv").write_text(text)
-    ok("fit", "posts.csv", "--label-column", "tags", *FAST)
+    ok("fit", "posts.csv", "--labels", "tags", *FAST)
     ok("predict", "model.labelkin", "posts.csv", "--decide", "cost:FN=9", "--out", "p.csv")
     assert "|" in {letter for row in rows_of("p.csv")[1:] for letter in row[2]}
 

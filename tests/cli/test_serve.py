@@ -125,7 +125,7 @@ def test_values_of_many_kinds(client):
         ({"plot": {"a": 1}, "country": "fr", "runtime": 1}, "'plot' holds an object"),
         ({"plot": "x", "country": "fr", "runtime": 10**400}, "beyond the range"),
         ([1, 2, 3], "row 1 is not an object"),
-        ({"plot": "\ud800", "country": "fr", "runtime": 1}, "'plot' holds '\\ud800', which is not"),
+        ({"plot": "\ud800", "country": "fr", "runtime": 1}, "surrogates not allowed"),
     ],
 )
 def test_rows_that_do_not_fit(client, row, words):
@@ -141,10 +141,10 @@ def test_csv_that_does_not_fit(client):
 
 
 def test_csv_of_too_many_columns(client):
-    content = ",".join(f"c{i}" for i in range(20_000)).encode() + b"\n"
+    content = ",".join(f"c{i}" for i in range(100_000)).encode() + b"\n"
     answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
     assert answer.status_code == 422
-    assert "more than 10,003 columns" in answer.json()["error"]
+    assert "a table of 100,000 columns unpacks to more than" in answer.json()["error"]
 
 
 def test_explanations_name_the_words(client):
@@ -193,7 +193,7 @@ def test_a_model_of_numbers_without_names(tmp_path):
     np.testing.assert_allclose(proba, model.predict_proba(X[:3]), atol=1e-6)
     assert found[0]["explanation"]["nearest"]
     assert "not a list of 5 numbers" in error_of(client, [1, 2])
-    assert "feature 2 holds no number" in error_of(client, [1, "2", 3, 4, 5])
+    assert "feature 2 holds a text, not a number" in error_of(client, [1, "2", 3, 4, 5])
     assert "not a list of 5 numbers" in error_of(client, {"a": 1})
 
 

@@ -43,7 +43,7 @@ def test_details(tmp_path):
         try:
             with cpu_limit(20):
                 found = load_saved_model(path)
-                table = read_table(rows, as_strings=found.classifier.schema_.string_columns)
+                table = read_table(rows, as_strings=found.classifier.schema_.reading["as_strings"])
                 json.dumps(found.info.label_names, ensure_ascii=False).encode()
                 with found.checked():
                     found.classifier.count_training_rows(table)

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from labelkin.serve import BadRows, Limits, make_app
 from labelkin.serve._guard import HEADERS
+from labelkin.serve._service import Rows
 
 
 class Echo:
@@ -33,21 +34,20 @@ class Echo:
         return {"name": "echo", "method": "Echo", "labels": ["a", "b"], "columns": columns,
                 "separator": ";", "n_features": 3}  # fmt: skip
 
-    def read_csv(self, content):
-        return np.array(content.decode().splitlines()[1:])
-
-    def read_records(self, rows):
-        if "bad" in rows:
+    def read(self, sent):
+        if isinstance(sent, bytes):
+            return Rows(np.array(sent.decode().splitlines()[1:]), {})
+        if "bad" in sent:
             raise BadRows("row 1 is bad.")
-        return np.array(rows, dtype=object)
+        return Rows(np.array(sent, dtype=object), {})
 
-    def predict(self, rows, first):
+    def predict(self, rows, part):
         self.started.set()
         self.gate.wait(300)
-        if "crash" in rows:
+        if "crash" in rows.features:
             raise RuntimeError("a secret of the model")
         found = []
-        for number, row in enumerate(rows, start=first):
+        for number, row in enumerate(rows.features[part], start=part.start + 1):
             probabilities = {"a": 0.9, "b": 0.1}
             found.append({"row": number, "labels": [row], "confidence": 0.9,
                           "probabilities": probabilities})  # fmt: skip
@@ -65,7 +65,7 @@ def service():
 
 @pytest.fixture
 def client(service):
-    app = make_app(service, Limits(megabytes=0.001, rows=5, explained=2, seconds=300, waiting=1))
+    app = make_app(service, Limits(bytes=1000, rows=5, explained=2, seconds=300, waiting=1))
     with TestClient(app, base_url="http://localhost:8000", raise_server_exceptions=False) as client:
         yield client
 

@@ -52,6 +52,8 @@ def test_labels_from_columns_of_the_table_or_from_y():
         small(labels=-3).fit(frame),
         small().fit(features, frame[LABELS]),
         small().fit(frame, frame[LABELS]),  # its columns are no features
+        small().fit(frame, LABELS),
+        small().fit(frame, ",".join(LABELS)),
         small().fit(features, frame[LABELS].replace({0: "no", 1: "yes"})),
     ):
         np.testing.assert_array_equal(model.predict_proba(new), proba)
@@ -66,6 +68,7 @@ def test_one_column_of_tags(form):
     tagged = with_tags(frame, form)
     for model in (
         small().fit(tagged, labels="tags"),
+        small().fit(tagged, "tags"),
         small().fit(tagged.drop(columns="tags"), tagged["tags"]),
     ):
         assert model.label_names_.tolist() == sorted(LABELS)
@@ -128,7 +131,7 @@ def test_searches_and_scores():
     search = GridSearchCV(small(labels=LABELS), {"estimator__n_neighbors": [1, 5]}, cv=2).fit(whole)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_
-    assert best.score(whole) == best.score(whole, whole[LABELS])
+    assert best.score(whole) == best.score(whole, whole[LABELS]) == best.score(whole, LABELS)
     for method in (small().score, small().explain):
         with pytest.raises(NotFittedError):
             method(whole)
@@ -162,18 +165,33 @@ def test_errors_name_the_column_and_the_cure():
     frame = film_frame()
     with pytest.raises(ValueError, match="the label columns are unknown; name them with labels="):
         small().fit(frame)
-    with pytest.raises(ValueError, match=r"no column 'comdy'. Columns that could be meant: comedy"):
-        small(labels="drama,comdy").fit(frame)
+    for labels in ("drama,comdy", ["drama", "comdy"]):
+        with pytest.raises(ValueError, match=r"no column 'comdy'. Columns .* be meant: comedy"):
+            small().fit(frame, labels)
     with pytest.raises(ValueError, match="no such kind"):
         small(labels=LABELS, columns={"plot": "txt"}).fit(frame)
-    model = small(labels=LABELS, missing="impute").fit(frame)
+    model = small(labels=LABELS).fit(frame)
     with pytest.raises(ValueError, match="no column 'plot'"):
         model.predict(frame.drop(columns="plot"))
-    with pytest.raises(ValueError, match="column 'runtime' has no value in 5 of 60 rows"):
-        small(labels=LABELS, missing="refuse").fit(frame)
     mixed = frame.assign(code=["unknown", *map(str, range(59))])
     with pytest.raises(ValueError, match=r"or pass columns=\{'code': 'category'\}"):
         small(labels=LABELS).fit(mixed)
+
+
+def test_a_copy_of_a_label_is_noted():
+    frame = film_frame()
+    copied = frame.assign(again=frame["drama"], seen=frame["comedy"].replace({0: "no", 1: "yes"}))
+    with pytest.warns(UserWarning, match=r"again is a copy of the label drama.*columns= decides"):
+        small(labels=LABELS).fit(copied)
+    words = copied.assign(comedy=copied["seen"])
+    with pytest.warns(UserWarning, match="again is .* drama, seen is a copy of comedy: kept"):
+        small(labels=LABELS).fit(words)
+    tagged = with_tags(frame)
+    with pytest.warns(UserWarning, match="topics is a copy of tags"):
+        small(labels="tags").fit(tagged.assign(topics=tagged["tags"]))
+    with pytest.warns(UserWarning, match="drama is a copy of the label y1"):
+        small().fit(frame.drop(columns=LABELS[1:]), frame[["drama"]].to_numpy())
+    small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])

@@ -110,8 +110,6 @@ def test_missing_values_of_a_matrix(form):
     gaps = RawTable("gaps.npz", form(holed), None, list("abcd"), Y)
     with pytest.raises(ValueError, match="fitted on data without any"):
         Schema.find(full).read(gaps)
-    with pytest.raises(ValueError, match="are to be refused"):
-        Schema.find(gaps, missing="refuse").read(gaps)
     notes = []
     schema = Schema.find(gaps)
     pipeline = make_pipeline(schema, MLkNNClassifier())
@@ -198,7 +196,7 @@ def test_labels_by_name_where_files_list_others():
 
 def test_tags():
     data = table(tags=["a; b", "", None, "b;;a;b", " c "], x=[1, 2, 3, 4, 5])
-    labels = LabelColumns.find(data, label_column="tags")
+    labels = LabelColumns.find(data, "tags")
     assert labels.names == ("a", "b", "c")
     assert labels.read(data, []).tolist() == [[1, 1, 0], [0] * 3, [0] * 3, [1, 1, 0], [0, 0, 1]]
 
@@ -316,7 +314,7 @@ def test_rows_outside_of_the_range_of_training_are_counted():
 def test_the_separator_of_tags_is_found(mark):
     tags = [f"a{mark} b", "a", None, f"b{mark}c", "c d"]
     data = table(t=tags, x=np.arange(5) / 7)
-    found = LabelColumns.find(data, label_column="t")
+    found = LabelColumns.find(data, "t")
     assert found.names == ("a", "b", "c", "c d")
     assert guesses_of(data) == [f"t split at {mark!r}"]
 
@@ -332,7 +330,7 @@ def test_the_separator_of_tags_is_found(mark):
 )
 def test_tags_written_as_lists(cells):
     data = table(t=cells, x=np.arange(4) / 7)
-    found = LabelColumns.find(data, label_column="t")
+    found = LabelColumns.find(data, "t")
     assert found.names == ("a", "b c")
     assert found.read(data, []).tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
     (guess,) = guesses_of(data)
@@ -342,7 +340,7 @@ def test_tags_written_as_lists(cells):
 def test_a_list_of_unclosed_quotes_takes_linear_time():
     cell = "[" + "\\'" * 200_000 + "]"
     with cpu_limit(20):
-        found = LabelColumns.find(table(t=[cell, "b"], x=[0.5, 1.5]), label_column="t")
+        found = LabelColumns.find(table(t=[cell, "b"], x=[0.5, 1.5]), "t")
     assert found.names == (cell, "b")
 
 
@@ -361,8 +359,8 @@ def test_separators_in_doubt():
     with pytest.raises(
         ValueError, match=r"4 different labels split at '\|' and as many split at ','"
     ):
-        LabelColumns.find(data, label_column="t")
-    assert LabelColumns.find(data, label_column="t", separator=",").names == (
+        LabelColumns.find(data, "t")
+    assert LabelColumns.find(data, "t", separator=",").names == (
         "a|b",
         "b",
         "c",
@@ -390,3 +388,16 @@ def test_nested_records_are_read_as_from_a_file(tmp_path):
     records = [{"user": {"age": 33, "home": {"city": "Bonn"}}, "old": 1}, {"user.age": 41}]
     found = training.schema.read(table_of_records(records, training.schema))
     np.testing.assert_array_equal(np.asarray(found["user.age"], dtype=float), [33, 41])
+
+
+def test_records_may_have_decimal_commas():
+    data = table(x=np.arange(9) / 7, z=np.arange(9) / 3, y=[0, 1, 1] * 3)
+    schema = find(data)
+
+    def numbers(*rows):
+        return schema.read(table_of_records(rows, schema))["x"].tolist()
+
+    assert numbers({"x": "55,5"}, {"x": 1.5}, {"x": "1.234,5"}) == [55.5, 1.5, 1234.5]
+    assert numbers({"x": "55.5"}, {"x": "1,234"}, {"x": "12 €"}) == [55.5, 1234, 12]
+    with pytest.raises(ValueError, match="column 'x' holds '55,5' in row 1, not a number"):
+        numbers({"x": "55,5"}, {"x": "1,234.5"})

@@ -83,6 +83,11 @@ def test_the_separator_that_makes_the_fewest_labels(cells, expected):
     assert names(cells) == expected
 
 
+def test_hashes_are_split_at_spaces():
+    for cells in (["#red", "#blue"], ["#red/a #blue", "#blue"]):
+        assert find(cells)[0].separator == " "
+
+
 def test_measurements_are_no_tags():
     for cells in ([1.5, 2.5, 1.5, 2.5], [3, 1, 4, 15, 92]):
         found, data = find(cells)

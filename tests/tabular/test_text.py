@@ -10,7 +10,8 @@ from labelkin import KinEnsembleClassifier, MultiLabelLogisticRegression, TableC
 from labelkin.explain import explain
 from labelkin.kin._views import WithEmbedding, WithoutLast
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import TextEmbedding, TextFeatures
+from labelkin.tabular import Schema, TextEmbedding, TextFeatures
+from labelkin.tabular._pipeline import make_pipeline as prepare
 from labelkin.tabular._text import can_embed, static_embeddings
 
 TEXTS = ["the app crashes", "a crash of the app", "pay the bill", "the bill is wrong"] * 8
@@ -73,6 +74,18 @@ def test_words_never_seen_in_training():
             np.testing.assert_allclose(found[0], found[1])
         else:
             assert (found > 0.5).astype(int).tolist() == expected
+
+
+@static
+def test_columns_are_prepared_without_a_classifier():
+    preparation = prepare(Schema({"note": "text"}), None)[:-1]
+    assert preparation.fit_transform(pd.DataFrame({"note": TEXTS})).shape == (32, 9 + 256)
+
+
+def test_explanations_name_the_words_beside_an_embedding():
+    model = make_pipeline(TextFeatures(embedding=lengths), MultiLabelLogisticRegression())
+    names = explain(model.fit(TEXTS, Y), "My App crashes").features
+    assert {"App", "crashes", "meaning"} <= {*names}
 
 
 @static

@@ -7,11 +7,10 @@ from labelkin._utils.files import FormatError
 
 
 def test_a_command_line_names_its_options_instead_of_arguments():
-    error = FormatError("a.csv", "no labels; pass labels= or label_column=", 3, "labels")
-    options = {"labels": "--labels", "label_column": "--label-column"}
+    error = FormatError("a.csv", "no labels; pass labels= or separator=", 3, "labels")
+    options = {"labels": "--labels", "separator": "--separator"}
     assert (
-        rename_arguments(error, options)
-        == "a.csv, line 3: no labels; pass --labels or label_column="
+        rename_arguments(error, options) == "a.csv, line 3: no labels; pass --labels or separator="
     )
     error = ArgumentError("labels=a,b or (labels=), labels=-3.", "labels")
     assert rename_arguments(error, options) == "--labels a,b or (--labels), --labels -3."

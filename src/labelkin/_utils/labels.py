@@ -132,13 +132,14 @@ def unknown_cells(array: np.ndarray) -> np.ndarray | None:
     if array.dtype.kind == "f":
         unknown = np.isnan(array)
     elif array.dtype.kind == "O":
-        unknown = np.frompyfunc(_is_unknown, 1, 1)(array).astype(bool)
+        unknown = np.frompyfunc(is_missing, 1, 1)(array).astype(bool)
     else:
         return None
     return unknown if unknown.any() else None
 
 
-def _is_unknown(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA, without importing pandas."""
     # pandas.NA is neither equal to itself nor unequal.
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 

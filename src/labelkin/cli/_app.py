@@ -126,7 +126,7 @@ def run(argv: list[str], interrupted: list[int]) -> int:
 def report_error(error: Exception, options: Mapping[str, str]) -> int:
     """Print an error as one sentence and return the exit code.
 
-    `options` are those of the command, such as ``--label-column``, by argument of the library.
+    `options` are those of the command, such as ``--missing-labels``, by argument of the library.
     """
     if os.environ.get("LABELKIN_TRACEBACK"):
         import traceback

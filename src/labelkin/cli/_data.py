@@ -33,18 +33,16 @@ def read_training_data(
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
     labels = label_choice(options.labels)
-    preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
         table = read_table(
             path,
-            **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
+            **_read_options(reading, strings),
             labels=labels,
             expected=columns,
         )
         training = find_training_data(
             table,
             labels,
-            label_column=options.label_column,
             separator=_TAB.get(options.separator, options.separator),
             ignore_case=options.ignore_case,
             no_label=options.no_label or (),
@@ -54,7 +52,7 @@ def read_training_data(
             max_words=options.max_words,
             embedding=options.embedding.value,
             trend=options.trend,
-            **preparation,
+            scale=options.scale.value,
         )
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
@@ -120,13 +118,12 @@ class SavedModel:
         from labelkin.datasets import read_table
 
         schema = self.classifier.schema_
-        strings = {*schema.string_columns, *keep, *filter(None, [self.labels.column])}
+        strings = {*schema.reading["as_strings"], *keep, *filter(None, [self.labels.column])}
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
             table = read_table(
                 data,
-                **_read_options(reading, strings, schema.decimal_comma),
+                **schema.reading | _read_options(reading, strings, schema.reading["decimal"]),
                 n_features=schema.n_features or None,
-                expected=schema.feature_names or (),
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():

@@ -97,7 +97,6 @@ Overwrite = Annotated[
 ]
 
 
-Missing = StrEnum("Missing", ["impute", "refuse"])
 Embedding = StrEnum("Embedding", ["auto", "none"])
 Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
@@ -107,16 +106,12 @@ class TableOptions:
     """What the columns of a data file are."""
 
     labels: Labels = None
-    label_column: Annotated[
-        str | None,
-        column_option(
-            metavar="COLUMN",
-            help="The one column of tags, also if the tags are words such as yes, or numbers.",
-        ),
-    ] = None
     separator: Annotated[
         str | None,
-        column_option(help="Separator between the tags of a row; guessed if not given."),
+        column_option(
+            help="Separator between the tags of a row; guessed if not given. With it, the one "
+            "column of --labels holds tags, also if these are words such as yes, or numbers."
+        ),
     ] = None
     ignore_case: Annotated[
         bool, column_option("--ignore-case", help="Tags like Audio and audio are one label.")
@@ -169,13 +164,6 @@ class TableOptions:
         list[str] | None,
         column_option(metavar="COLUMN", help="A column to leave out. May be repeated."),
     ] = None
-    missing: Annotated[
-        Missing,
-        column_option(
-            help="Replace missing numbers by the column's median, or refuse files with missing "
-            "values."
-        ),
-    ] = Missing.impute
     scale: Annotated[
         Scale,
         column_option(

@@ -255,12 +255,16 @@ def _evaluate_model(
     notes: Notes,
 ) -> "tuple[Evaluation, dict[str, Any]]":
     """Evaluate a fitted model on a data file; return also facts about both."""
+    from sklearn.utils import _safe_indexing
+
     from labelkin.evaluation import evaluate_model
 
     table, X = saved.read(data, reading, notes)
-    missing_labels = options_of_table.missing_labels
-    y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
-    print_guesses(table.source, guesses, notes, options.TableOptions)
+    missing, n_guesses = options_of_table.missing_labels, len(table.guesses)
+    labels = replace(saved.labels, missing=missing or saved.labels.missing)
+    y, kept = labels.drop_unknown(labels.read(table, notes.pending))
+    X = _safe_indexing(X, kept)
+    print_guesses(table.source, table.guesses[n_guesses:], notes, options.TableOptions)
     notes.flush()
     with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
         found = evaluate_model(

@@ -119,9 +119,9 @@ def command(
     from labelkin._utils.labels import MANY_LABELS
     from labelkin.tabular._predictions import (
         CONFIDENCE,
-        PredictionForm,
-        PredictionWriter,
+        frame_predictions,
         kept_columns,
+        write_predictions,
     )
 
     # Read the rows, and predict them.
@@ -147,17 +147,21 @@ def command(
         per_label = False
     if per_label is None:
         per_label = saved.labels.column is None and not top
-    form = PredictionForm(saved.labels, kept, format == "jsonl", proba, top, per_label)
     total = 0
     hidden = quiet or (to_stdout and sys.stdout.isatty())  # printed rows show the progress
-    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
-        writer = PredictionWriter(stream, format, formulas=formulas)
+    form: Any = {"nested": format == "jsonl", "proba": proba, "top": top, "per_label": per_label}
+
+    def predict_blocks() -> Iterator[Any]:
+        nonlocal total
         for block in gen_batches(n, _BLOCK):
             labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
-            writer.write(form.frame(labels, scores, block.start))
+            copied = {name: cells[block] for name, cells in kept.items()}
+            yield frame_predictions(saved.labels, copied, labels, scores, **form)
             total += int(labels.sum())
             update(completed=block.stop)
-        writer.close()
+
+    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
+        write_predictions(predict_blocks(), stream, format, formulas=formulas)
     notes.print(f"confidence: {CONFIDENCE}")
     if as_json and not to_stdout:
         facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}

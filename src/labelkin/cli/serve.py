@@ -87,7 +87,7 @@ def command(
         saved = load_saved_model(model, expected_sha256)
         known = saved.read_training(training, options.ReadingOptions())
         service = make_service(saved, decision, known)
-        limits = Limits(megabytes=megabytes, rows=rows, seconds=seconds)
+        limits = Limits(bytes=round(1e6 * megabytes), rows=rows, seconds=seconds)
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
             app,

@@ -226,8 +226,9 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
     """
     steps, _ = _split(model)
     first = steps[0] if steps else None
-    if hasattr(first, "build_analyzer"):
-        return {"": first}
+    words = getattr(first, "vectorizers_", [first])[0]  # beside an embedding, the words
+    if hasattr(words, "build_analyzer"):
+        return {"": words}
     found = {}
     for _, part, column in getattr(first, "transformers_", ()):
         last = part.steps[-1][1] if hasattr(part, "steps") else part

@@ -12,13 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin._utils.labels import is_missing
+
 _PASSES = 20  # over all groups, in search of moves; far fewer are needed
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or pandas' NA."""
-    same = value == value
-    return value is None or not (isinstance(same, bool | np.bool_) and same)
 
 
 def number_groups(groups: Iterable[Any], n_rows: int) -> np.ndarray:

@@ -3,15 +3,16 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from functools import partial
 from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
-from labelkin.serve._guard import Guard
+from labelkin.serve._guard import guard
 from labelkin.serve._service import BadRows, Limits, Service
 
 _CHUNK = 500  # rows predicted between two checks of the time limit
@@ -21,11 +22,6 @@ _SHEETS = (
     "application/vnd.oasis.opendocument.spreadsheet",
 )
 _STRINGS = ("text", "date")  # kinds of columns whose values are strings
-_FILES = {
-    "/": ("serve.html", "text/html"),
-    "/serve.css": ("serve.css", "text/css"),
-    "/serve.js": ("serve.js", "text/javascript"),
-}
 
 
 def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str] = ()) -> Any:
@@ -42,19 +38,16 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     limits = limits or Limits()
     model = service.describe()
-    allowed = {name: getattr(limits, name) for name in ("bytes", "rows", "seconds")}
-    allowed["explained_rows"] = limits.explained
-    schema = {**model, "request": _request_schema(model, limits), "limits": allowed}
-    documents = {"/schema": schema, "/health": {"status": "ok"}}
+    schema = {**model, "request": _request_schema(model, limits), "limits": asdict(limits)}
+    folder = resources.files("labelkin.serve") / "static"
+    documents: dict[str, Response] = {
+        "/": Response((folder / "serve.html").read_bytes(), media_type="text/html"),
+        "/serve.css": Response((folder / "serve.css").read_bytes(), media_type="text/css"),
+        "/serve.js": Response((folder / "serve.js").read_bytes(), media_type="text/javascript"),
+        "/schema": JSONResponse(schema),
+        "/health": JSONResponse({"status": "ok"}),
+    }
     computing = _Computing(service, limits)
-
-    async def document(request: Request) -> Response:
-        return JSONResponse(documents[request.url.path])
-
-    async def file(request: Request) -> Response:
-        name, kind = _FILES[request.url.path]
-        content = (resources.files("labelkin.serve") / "static" / name).read_bytes()
-        return Response(content, media_type=kind)
 
     async def labels(request: Request) -> Response:
         return JSONResponse({"labels": service.find_labels(request.query_params.get("search", ""))})
@@ -66,22 +59,26 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
             raise BadRows(text, 415)
         try:
             async with asyncio.timeout(limits.seconds):
-                body = await _read_body(request, limits)
-                if kind != "application/json":
+                body = bytearray()
+                async for chunk in request.stream():
+                    body.extend(chunk)
+                    if len(body) > limits.bytes:
+                        text = f"The rows take more than {limits.bytes / 1e6:g} MB; send fewer."
+                        raise BadRows(text, 413)
+                if kind == "application/json":
+                    sent, explain = _parse(body)
+                else:
                     listed = request.query_params.get("explain", "").split(",")
                     if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
                         raise BadRows("explain is a list of row numbers, separated by commas.")
-                    explain: list[int] | bool = [int(part) for part in listed if part]
-                    rows = await computing.run(partial(service.read_csv, body), explain)
-                else:
-                    records, explain = _parse(body)
-                    rows = await computing.run(partial(service.read_records, records), explain)
+                    sent, explain = bytes(body), [int(part) for part in listed if part]
+                rows = await computing.run(sent, explain)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
         return JSONResponse({"model": model["name"], "rows": rows})
 
-    async def answer(_: Request, error: Any) -> Response:
+    async def answer_error(_: Request, error: Any) -> Response:
         if isinstance(error, BadRows):
             status, text = error.status, str(error)
         else:
@@ -100,22 +97,20 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     kinds = (BadRows, HTTPException, ClientDisconnect, Exception)
     app = Starlette(
         routes=[
-            *(Route(path, document) for path in documents),
-            *(Route(path, file) for path in _FILES),
+            *(Route(path, answer, methods=["GET"]) for path, answer in documents.items()),
             Route("/labels", labels),
             Route("/predict", predict, methods=["POST"]),
         ],
-        exception_handlers=dict.fromkeys(kinds, answer),
+        exception_handlers=dict.fromkeys(kinds, answer_error),
         lifespan=lifespan,
     )
-    return Guard(app, hosts)  # around all, so that errors have its headers too
+    return guard(app, hosts)  # around all, so that errors have its headers too
 
 
 def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     """Return the JSON schema of the body of ``POST /predict``."""
     n = model["n_features"]
-    row: dict[str, Any] = {"type": "array", "items": {"type": "number"}}
-    row |= {"minItems": n, "maxItems": n}
+    row = {"type": "array", "items": {"type": "number"}, "minItems": n, "maxItems": n}
     if model["columns"] is not None:
         columns = {
             one["name"]: {"type": ["number"] * (one["kind"] not in _STRINGS) + ["string", "null"]}
@@ -149,51 +144,38 @@ class _Computing:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, read: Callable[[], Any], explain: list[int] | bool) -> list[dict[str, Any]]:
-        """Return the predictions of the rows that `read` returns, some of them explained."""
-        if self.n_requests > self.limits.waiting:
+    async def run(self, sent: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
+        """Return the predictions of the rows of a request, some of them explained."""
+        limits = self.limits
+        in_thread = partial(asyncio.get_running_loop().run_in_executor, self.pool)
+        if self.n_requests > limits.waiting:
             raise BadRows("Too many requests are waiting; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
-            return await self._predict(await self._in_thread(read), explain)
+            rows = await in_thread(self.service.read, sent)
+            count = rows.features.shape[0]
+            if count > limits.rows:
+                text = f"The request has {count:,} rows; send at most {limits.rows:,}."
+                raise BadRows(text, 413)
+            wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
+            if len(wanted) > limits.explained:
+                raise BadRows(f"At most {limits.explained} rows can be explained in one request.")
+            for number in wanted:
+                if not 1 <= number <= count:
+                    raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
+            found: list[dict[str, Any]] = []
+            for first in range(0, count, _CHUNK):
+                part = slice(first, first + _CHUNK)
+                found += await in_thread(self.service.predict, rows, part)
+            for number in wanted:
+                why = await in_thread(self.service.explain, rows, number - 1)
+                found[number - 1]["explanation"] = why
+            return found
         finally:
             self.n_requests -= 1
 
-    def _in_thread(self, function: Callable[..., Any], *values: Any) -> Any:
-        return asyncio.get_running_loop().run_in_executor(self.pool, function, *values)
 
-    async def _predict(self, rows: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
-        count = rows.shape[0]
-        if count > self.limits.rows:
-            text = f"The request has {count:,} rows; send at most {self.limits.rows:,}."
-            raise BadRows(text, 413)
-        wanted = explain if isinstance(explain, list) else list(range(1, explain * count + 1))
-        if len(wanted) > self.limits.explained:
-            raise BadRows(f"At most {self.limits.explained} rows can be explained in one request.")
-        for number in wanted:
-            if not 1 <= number <= count:
-                raise BadRows(f"explain: there is no row {number}; the rows are 1 to {count}.")
-        found: list[dict[str, Any]] = []
-        for first in range(0, count, _CHUNK):
-            part = rows[first : first + _CHUNK]
-            found += await self._in_thread(self.service.predict, part, first + 1)
-        for number in wanted:
-            why = await self._in_thread(self.service.explain, rows, number - 1)
-            found[number - 1]["explanation"] = why
-        return found
-
-
-async def _read_body(request: Any, limits: Limits) -> bytes:
-    """Return the body; it is not read further than its limit of size allows."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body.extend(chunk)
-        if len(body) > limits.bytes:
-            raise BadRows(f"The rows take more than {limits.megabytes:g} MB; send fewer.", 413)
-    return bytes(body)
-
-
-def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
+def _parse(body: bytearray) -> tuple[Any, Any]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:
@@ -201,6 +183,7 @@ def _parse(body: bytes) -> tuple[list[Any], list[int] | bool]:
 
     try:
         value = json.loads(body, parse_constant=refuse)
+        json.dumps(value, ensure_ascii=False).encode()  # fails for half a character, as in \\ud800
     except (ValueError, RecursionError) as error:
         raise BadRows(f"The body is not JSON ({str(error)[:100]}).") from None
     if not isinstance(value, dict) or not isinstance(value.get("rows"), list) or not value["rows"]:

@@ -5,6 +5,7 @@ attacker's name server could let point to this machine are refused, and so are r
 another page sends.
 """
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
 from typing import Any
@@ -22,62 +23,58 @@ HEADERS = {
 }
 
 
-class Guard:
+# An address of version 6 is in brackets; a port may follow.
+_HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^\[\]:]+))(?::[0-9]*)?")
+
+
+def guard(app: Any, hosts: Iterable[str] = ()) -> Any:
     """Check host and origin of each request to an application, and add `HEADERS` to each answer.
 
     `hosts` are names under which the application may be reached, besides ``localhost`` and
     addresses in digits, which no name server can redirect.
     """
+    known = {"localhost", *(host.lower().rstrip(".") for host in hosts)}
 
-    def __init__(self, app: Any, hosts: Iterable[str] = ()) -> None:
-        self._app = app
-        self._hosts = {"localhost", *(host.lower().rstrip(".") for host in hosts)}
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
                 message = {**message, "headers": [*message.get("headers", []), *own]}
             await send(message)
 
-        refusal = self._refusal(scope)
+        answer, refusal = app, _refusal(scope, known) if scope["type"] == "http" else None
         if refusal is not None:
             from starlette.responses import JSONResponse
 
             status, error = refusal
-            await JSONResponse({"error": error}, status)(scope, receive, send_with_headers)
-            return
-        await self._app(scope, receive, send_with_headers)
+            answer = JSONResponse({"error": error}, status)
+        await answer(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Any) -> tuple[int, str] | None:
-        """Return status and sentence of a request that is refused."""
-        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        if sum(name == b"host" for name, _ in scope["headers"]) != 1:
-            return 400, "A request must name exactly one host."
-        host, origin = headers[b"host"], headers.get(b"origin")
-        if not self._is_known(host):
-            return 421, (
-                "This host name is not served; use the address that labelkin serve printed, or "
-                "start it with --allow-host."
-            )
-        foreign = origin is not None and origin.partition("://")[2] != host
-        if foreign or headers.get(b"sec-fetch-site") == "cross-site":
-            return 403, "Pages of other sites may not use this model."
-        return None
+    return guarded
 
-    def _is_known(self, host: str) -> bool:
-        """Return whether a host, with its port or without, is a known name or an address."""
-        name, _, port = host.rpartition(":")
-        name = name if name and port.isdigit() else host
-        if name.startswith("[") and name.endswith("]"):
-            name = name[1:-1]
-        if name.lower().rstrip(".") in self._hosts:
-            return True
-        try:
-            return bool(ip_address(name))
-        except ValueError:
-            return False
+
+def _refusal(scope: Any, known: set[str]) -> tuple[int, str] | None:
+    """Return status and sentence of a request that is refused."""
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+    if sum(name == b"host" for name, _ in scope["headers"]) != 1:
+        return 400, "A request must name exactly one host."
+    host, origin = headers[b"host"], headers.get(b"origin")
+    if not _is_known(host, known):
+        return 421, (
+            "This host name is not served; use the address that labelkin serve printed, or "
+            "start it with --allow-host."
+        )
+    foreign = origin is not None and origin.partition("://")[2] != host
+    if foreign or headers.get(b"sec-fetch-site") == "cross-site":
+        return 403, "Pages of other sites may not use this model."
+    return None
+
+
+def _is_known(host: str, known: set[str]) -> bool:
+    """Return whether a host, with its port or without, is a known name or an address."""
+    found = _HOST.fullmatch(host)
+    name = (found[1] or found[2]) if found else ""
+    try:
+        return name.lower().rstrip(".") in known or bool(ip_address(name))
+    except ValueError:
+        return False

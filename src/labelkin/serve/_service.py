@@ -1,26 +1,22 @@
 """A classifier of tables behind the application: its description, rows and predictions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
 from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
-from labelkin.tabular._frames import row_confidence
-from labelkin.tabular._predictions import identify_rows
+from labelkin.tabular._predictions import identify_rows, row_confidence
 
-_COLUMNS = 10_000  # of a table, besides the model's
 _VALUES = 200  # of a category that are listed
 _LABELS = 1_999  # that a page lists; more are found by `Service.find_labels`
 _FOUND = 20  # labels that a search finds at most
 _CANDIDATES = 50  # of thousands of labels that an answer holds
 _KINDS = {"day_first_date": "date", "raw": "any"}
-_CSV, _JSON = "The table", "The request"
 
 
 class BadRows(ValueError):
@@ -38,7 +34,7 @@ class BadRows(ValueError):
 class Limits:
     """What a request may take."""
 
-    megabytes: float = 5.0
+    bytes: int = 5_000_000
     """Size of the body."""
     rows: int = 10_000
     explained: int = 20
@@ -47,27 +43,12 @@ class Limits:
     waiting: int = 8
     """Requests that wait while another one is computed; further ones are turned away."""
 
-    @property
-    def bytes(self) -> int:
-        """Size of the body in bytes."""
-        return round(1_000_000 * self.megabytes)
 
-
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of a request: features as the model takes them, and columns that tell which is which."""
 
     features: Any
-    shown: dict[str, list[str]] = field(default_factory=dict)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of rows and of features."""
-        return self.features.shape
-
-    def __getitem__(self, part: slice) -> "Rows":
-        shown = {name: cells[part] for name, cells in self.shown.items()}
-        return Rows(self.features[part], shown)
+    shown: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -115,70 +96,43 @@ class Service:
             "n_features": self.model.n_features_in_,
         }
 
-    def read_csv(self, content: bytes) -> Rows:
-        """Return the rows of a table, for `predict`; raise `BadRows` for a wrong one.
+    def read(self, sent: bytes | list[Any]) -> Rows:
+        """Return the rows of a request, for `predict`; raise `BadRows` for wrong ones.
 
-        It is a CSV file, a spreadsheet, or records in JSON.
+        They are a CSV file, a spreadsheet or records in JSON as bytes, or a list of JSON values.
         """
-        # A column takes 7 kB, whatever its width: a small file of many would fill the memory.
-        most = _COLUMNS + self.model.n_features_in_
-        header = content.partition(b"\n")[0]
-        is_csv = not header.lstrip().startswith((b"PK", b"[", b"{"))
-        if is_csv and max(map(header.count, (b",", b";", b"\t", b"|"))) > most:
-            raise BadRows(f"{_CSV} has more than {most:,} columns; leave out those not needed.")
-        schema = self.model.schema_
-        return self._read(
-            parse_table,
-            content,
-            _CSV,
-            as_strings=schema.string_columns,
-            expected=schema.feature_names or (),
-            decimal=schema.decimal_comma,
-        )
-
-    def read_records(self, rows: list[Any]) -> Rows:
-        """Return rows given as JSON values, for `predict`; raise `BadRows` for a wrong one."""
-        return self._read(table_of_records, rows, self.model.schema_, source=_JSON)
-
-    def _read(self, parse: Callable[..., RawTable], *values: Any, **options: Any) -> Rows:
         schema = self.model.schema_
         try:
-            table = parse(*values, **options)
+            if isinstance(sent, bytes):
+                table = parse_table(sent, "The table", **schema.reading)
+            else:
+                table = table_of_records(sent, schema, source="The request")
             return Rows(schema.read(table), identify_rows(table, schema))
         except ValueError as error:
             raise BadRows(str(error)) from None
 
-    def predict(self, rows: Rows, first: int = 1) -> list[dict[str, Any]]:
-        """Return labels, confidence and probabilities of each row; the first has this number.
+    def predict(self, rows: Rows, part: slice = slice(None)) -> list[dict[str, Any]]:
+        """Return labels, confidence and probabilities of a part of the rows.
 
         ``shown`` has the identifier and the start of the text, where the rows have any. Of
         thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
-        labels, scores = self._predict(rows.features)
-        found = []
-        for i in range(scores.shape[0]):
-            if sparse.issparse(scores):
-                own, row = labels[[i]].indices, scores[[i]]
-                order = np.argsort(-row.data, kind="stable")[:_CANDIDATES]
-                numbers, values = row.indices[order], row.data[order].astype(float)
-                confidence = round(float(values.max(initial=0.0)), 4)
-            else:
-                own, numbers, values = labels[i].nonzero()[0], range(len(names)), scores[i]
-                [confidence] = row_confidence(labels[i : i + 1], scores[i : i + 1])
-            probabilities = values.round(6).tolist()
-            found.append(
-                {
-                    "row": first + i,
-                    "shown": {name: cells[i] for name, cells in rows.shown.items()},
-                    "labels": [names[j] for j in own],
-                    "confidence": confidence,
-                    "probabilities": dict(
-                        zip((names[j] for j in numbers), probabilities, strict=True)
-                    ),
-                }
-            )
-        return found
+        labels, scores = map(as_dense, self._predict(rows.features[part]))
+        listed = np.broadcast_to(np.arange(len(names)), scores.shape)
+        if len(names) > _LABELS:
+            listed = (-scores).argsort(axis=1, kind="stable")[:, :_CANDIDATES]
+        confidence, first = row_confidence(labels, scores), part.start or 0
+        return [
+            {
+                "row": first + i + 1,
+                "shown": {name: cells[first + i] for name, cells in rows.shown.items()},
+                "labels": [names[j] for j in labels[i].nonzero()[0]],
+                "confidence": confidence[i],
+                "probabilities": {names[j]: round(float(scores[i, j]), 6) for j in listed[i]},
+            }
+            for i in range(len(scores))
+        ]
 
     def find_labels(self, text: str) -> list[str]:
         """Return labels whose names contain a text, the shortest first."""

@@ -25,7 +25,7 @@ from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
-from labelkin.tabular._labels import LabelColumns, count_labels
+from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
 from labelkin.tabular._predictions import as_written
 from labelkin.tabular._schema import Schema
@@ -59,10 +59,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas; a count (3: the first three columns, -3: the
         last three); or the name of one column of tags.
-    label_column : str, default=None
-        The column of tags, even if it holds only words like yes or 1.
     separator : str, default=None
-        What separates the tags of a row; None: it is guessed.
+        What separates the tags of a row; None: it is guessed. If it is given, the one column that
+        `labels` names holds tags, even if these are words like yes or 1.
     ignore_case : bool, default=False
         Whether tags that differ by case or spaces only are one label.
     no_label : str or list of str, default=()
@@ -77,8 +76,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
         3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
         another classifier is accepted as well: columns are then prepared as there.
-    missing : {"impute", "refuse"}, default="impute"
-        Whether missing values are replaced, or an error.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
@@ -150,13 +147,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "labels": [None, str, Integral, "array-like", LabelColumns],
-        "label_column": [None, str],
         "separator": [None, str],
         "ignore_case": ["boolean"],
         "no_label": [str, "array-like"],
         "missing_labels": [None, StrOptions({"no", "unknown", "drop"})],
         "columns": [None, dict, Schema],
-        "missing": [StrOptions({"impute", "refuse"})],
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [None, Interval(Integral, 1, None, closed="left")],
         "embedding": [StrOptions({"auto", "none"})],
@@ -171,13 +166,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         estimator: Any = None,
         *,
         labels: Any = None,
-        label_column: str | None = None,
         separator: str | None = None,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
         missing_labels: str | None = None,
         columns: Mapping[str, str] | Schema | None = None,
-        missing: str = "impute",
         scale: str = "auto",
         max_words: int | None = None,
         embedding: str = "auto",
@@ -186,13 +179,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.estimator = estimator
         self.labels = labels
-        self.label_column = label_column
         self.separator = separator
         self.ignore_case = ignore_case
         self.no_label = no_label
         self.missing_labels = missing_labels
         self.columns = columns
-        self.missing = missing
         self.scale = scale
         self.max_words = max_words
         self.embedding = embedding
@@ -209,10 +200,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             The table, or a matrix of numbers. A DataFrame may hold the labels, too.
-        y : DataFrame, Series or array-like, default=None
+        y : DataFrame, Series, array-like, str or list of str, default=None
             The labels: one column of 0 and 1 (or yes and no) per label, or a Series of tags, such
             as ``"a;b"`` or ``["a", "b"]``. Columns of X with the name of a label column are not
-            used. None: the labels are columns of X.
+            used. None: the labels are columns of X. Names of columns are the same as `labels`.
         labels : str, list of str or int, default=None
             Where X holds the labels; by default the parameter of this name.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -234,21 +225,22 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.schema_, self.guesses_ = training.schema, [guess.text for guess in table.guesses]
         for guess in table.guesses:
             if guess.doubtful:
-                decides = " or ".join(f"{name}=" for name in guess.arguments if name in own)
+                by = [f"{name}=" for name in guess.arguments if name in own]
+                decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
         # Fit the preparation of the columns, and the classifier.
-        classifier = self._make_estimator(count_labels(target))
+        classifier = clone(self._base())
+        if count_labels(target) >= MANY_LABELS and hasattr(classifier, "make_label_tree"):
+            classifier = classifier.make_label_tree()  # in the place of Kin
         weights = {}
         if sample_weight is not None:
             if not has_fit_parameter(classifier, "sample_weight"):
                 raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
-            all_rows = training.kept is None
-            kept = sample_weight if all_rows else _safe_indexing(sample_weight, training.kept)
-            weights = {"sample_weight": kept}
+            weights["sample_weight"] = _safe_indexing(sample_weight, training.kept)
         pipeline = make_pipeline(self.schema_, classifier)
         self.pipeline_ = fit_pipeline(
             pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
@@ -256,12 +248,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.fingerprint_ = fingerprint(training.X, self.columns_)
         self._name_labels(training.labels if names else None)
         return self
-
-    def _make_estimator(self, n_labels: int) -> Any:
-        """Return a copy of the classifier; in the place of Kin, label trees for many labels."""
-        made = clone(self._base())
-        is_kin = hasattr(made, "make_label_tree")
-        return made.make_label_tree() if is_kin and n_labels >= MANY_LABELS else made
 
     def _name_labels(self, labels: LabelColumns | None) -> None:
         """Store where the labels are, and their names; without names they are numbered."""
@@ -350,9 +336,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     @available_if(lambda self: hasattr(getattr(self, "estimator_", None), "predict_topk"))
     def predict_topk(self, X: Any, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
         """Return numbers and probabilities of the k most probable labels; X as in `predict`."""
-        features = self._read(X)
-        transformed = self.pipeline_[:-1].transform(features)
-        return self.estimator_.predict_topk(transformed, k)
+        features = self.pipeline_[:-1].transform(self._read(X))
+        return self.estimator_.predict_topk(features, k)
 
     @available_if(_has("decision_function"))
     def decision_function(self, X: Any) -> np.ndarray:
@@ -376,7 +361,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        y = self.label_columns_.read(RawTable.of(X)) if y is None else y
+        table = RawTable.of(X)
+        if y is None or names_columns(y, table):
+            y = self.label_columns_.read(table)
         return super().score(X, y, sample_weight)
 
     def _read(self, X: Any) -> Any:
@@ -389,7 +376,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu"):
-            features = self._read(X)
+            features = self._read(X)  # first, as it checks that the model is fitted
             return getattr(self.pipeline_, method)(features)
         return self.predict_with_scores(X)[method != "predict"]
 

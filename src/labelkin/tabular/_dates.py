@@ -2,12 +2,18 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_feature_names_in,
+    _check_n_features,
+)
+
+from labelkin._utils.labels import is_missing
 
 # A possessive quantifier, so that spaces after the time take linear time.
 _TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*+(?:Z|[+-]\d{2}:?\d{2})?)?"
@@ -56,9 +62,8 @@ def find_day_first(values: Iterable[str]) -> bool | None:
 def as_days(cells: Iterable[str | None], day_first: bool) -> np.ndarray:
     """Return dates as days, NaN where there is none or it cannot be read."""
     dates = (None if cell is None else parse_date(cell, day_first) for cell in cells)
-    return np.array(
-        [np.nan if d is None else d.toordinal() + (d.hour + d.minute / 60) / 24 for d in dates]
-    )
+    day = timedelta(days=1)
+    return np.array([np.nan if date is None else (date - datetime.min) / day for date in dates])
 
 
 def as_times(values: Any, name: str) -> np.ndarray:
@@ -70,24 +75,22 @@ def as_times(values: Any, name: str) -> np.ndarray:
     elif array.dtype.kind in "biuf":
         times = array.astype(np.float64)
     else:
-        missing = [cell is None or (cell != cell) is not False for cell in array.tolist()]
-        cells = ["" if gone else str(c).strip() for c, gone in zip(array, missing, strict=True)]
-        day_first = find_day_first(filter(None, cells))
-        if day_first is not None:
-            dates = (parse_date(cell, day_first) for cell in cells)
-            start = datetime(1, 1, 1)
-            times = np.array([np.nan if d is None else (d - start).total_seconds() for d in dates])
-        else:
-            try:
-                numbers = [cell.replace(",", ".") or "nan" for cell in cells]
-                times = np.array(numbers).astype(np.float64)
-            except ValueError:
-                given = [i for i, cell in enumerate(cells) if cell]
-                wrong = [i for i in given if find_day_first([cells[i]]) is None] or given
-                raise ValueError(
-                    f"{name} holds {cells[wrong[0]][:30]!r} in row {wrong[0] + 1}, which cannot be "
-                    "read as a date or a number like the others."
-                ) from None
+        cells = [None if is_missing(x) else str(x).strip() or None for x in array.tolist()]
+        written = {row: cell for row, cell in enumerate(cells) if cell is not None}
+        day_first = find_day_first(written.values())
+        try:
+            if day_first is None:
+                numbers = [cell and cell.replace(",", ".") for cell in cells]
+                times = np.array(numbers, dtype=np.float64)
+            else:
+                times = as_days(cells, day_first)
+        except ValueError:
+            wrong = [row for row, cell in written.items() if find_day_first([cell]) is None]
+            row = min(wrong or written)
+            raise ValueError(
+                f"{name} holds {written[row][:30]!r} in row {row + 1}, which cannot be read as a "
+                "date or a number like the others."
+            ) from None
     if np.isnan(times).any():
         raise ValueError(
             f"{name} is missing in row {int(np.isnan(times).argmax()) + 1}: leave out the rows "
@@ -124,10 +127,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "DateEncoder":
         """Find the range of the dates of each column."""
-        self.n_features_in_ = np.shape(X)[1]
-        names = getattr(X, "columns", None)
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+        _check_n_features(self, X, reset=True)
+        _check_feature_names(self, X, reset=True)
         parts = self._parse(X)[:, :, :2]
         self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
         for j in range(self.n_features_in_):
@@ -156,7 +157,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         cells = np.asarray(X, dtype=object)
         found = np.full((*cells.shape, 4), np.nan)
         for place, cell in np.ndenumerate(cells):
-            text = "" if cell is None or cell != cell else str(cell).strip()
+            text = "" if is_missing(cell) else str(cell).strip()
             if not text:
                 continue
             date = parse_date(text, self.day_first)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
+from labelkin._utils.labels import is_missing
 from labelkin.tabular._dates import parse_date
 
 # Hashes that a model keeps: of more rows than this, those with the smallest hashes.
@@ -59,7 +60,7 @@ def row_hashes(X: Any, kinds: Mapping[str, str] | None = None) -> list[str]:
 
 def _as_text(cell: Any, kind: str) -> str:
     """Return a cell of a column of a kind in one notation, whichever type it has."""
-    if cell is None or (cell != cell) is not False:  # NaN, and pandas' NA
+    if is_missing(cell):
         return ""
     if isinstance(cell, (bool, int, float, np.number, np.bool_)):
         return repr(float(cell))

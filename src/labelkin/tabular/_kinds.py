@@ -14,7 +14,6 @@ from labelkin.tabular._dates import find_day_first
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
-Missing = Literal["impute", "refuse"]
 Embedding = Literal["auto", "none"]
 
 # A column with more different values than this, most of them rare, is more likely text or an
@@ -70,14 +69,9 @@ def is_identifier(table: RawTable, name: str) -> bool:
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
-    if kind != "string" or table.column(name).isna().any():
-        return False
-    cells = table.strings(name)
-    is_named = bool(_IDENTIFIER_NAME.search(name))
-    return (
-        len(set(cells)) == len(cells) >= (2 if is_named else _MIN_IDENTIFIERS)
-        and max(len(cell.split()) for cell in cells) == 1
-    )
+    cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
+    least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
+    return len({*cells}) == len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
@@ -126,7 +120,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         return "category"
-    if len(distinct) == len(values) >= _MIN_IDENTIFIERS and max(words) == 1:
+    if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
     table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))

@@ -1,26 +1,26 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import shorten
-from labelkin._utils.labels import MANY_LABELS, split_unknown
+from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import join_names
+from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import (
     Labels,
     check_missing_labels,
     find_columns,
     find_labels,
+    normal_form,
     settle_missing,
-    split_names,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, spell
@@ -59,7 +59,6 @@ class LabelColumns:
         cls,
         table: RawTable,
         labels: "Labels | LabelColumns | None" = None,
-        label_column: str | None = None,
         separator: str | None = None,
         *,
         ignore_case: bool = False,
@@ -68,28 +67,18 @@ class LabelColumns:
     ) -> "LabelColumns":
         """Find the labels: those given, or else those that the file declares.
 
-        `labels` may also name the one column of tags. The separator is guessed if None.
+        `labels` may also name one column of tags, which it is in any case if a separator is given;
+        else it must look like one, and the separator is guessed.
         """
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
             return labels
-        if labels is not None and label_column is not None:
-            raise ArgumentError(
-                "labels= and label_column= exclude each other; give one of them.",
-                "labels",
-                "label_column",
-            )
         if separator == "":
             raise ArgumentError("separator= takes at least one character.", "separator")
         missing = None if missing_labels is None else str(missing_labels)
-        column = label_column or _single_column_of_tags(table, labels)
-        if column is not None:
-            none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-            return cls((), column, separator or ";", ignore_case, none, missing)._list_tags(
-                table, guess=separator is None
-            )
         if table.target is not None:
             return cls(tuple(table.label_names or ()), missing=missing)
+        is_declared = labels is None
         labels = table.label_names if labels is None else labels
         if table.names is None:
             raise table.error(NO_LABELS, "y")
@@ -99,25 +88,20 @@ class LabelColumns:
                 f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
-        places = find_labels(labels, table.names, table.source)
-        return cls(tuple(table.names[i] for i in places), missing=missing)
-
-    def _list_tags(self, table: RawTable, guess: bool) -> "LabelColumns":
-        """Return these labels with the names that the column lists; the separator is a guess."""
-        if table.names is None or table.target is not None:
-            text = "label_column= is for tables with named columns"
-            raise table.error(text, "label_column")
-        [at] = find_columns([str(self.column)], table.names, table.source)
-        column, separator = table.names[at], self.separator
-        guess = guess and table.kind(column) != "list"
-        if guess:
-            separator = guess_separator(table, column)
-        rows = spell(read_tags(table, column, separator), self.ignore_case, self.no_label)
+        names = [table.names[i] for i in find_labels(labels, table.names, table.source)]
+        column, is_single = names[0], len(names) == 1 and not is_declared
+        if not is_single or (separator is None and not _lists_tags(table, column)):
+            return cls(tuple(names), missing=missing)
+        # One column of tags, whose labels are all that it lists.
+        is_guess = separator is None and table.kind(column) != "list"
+        mark = guess_separator(table, column) if is_guess else separator or ";"
+        none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
+        rows = spell(read_tags(table, column, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, separator if guess else None)
-        return replace(self, names=tuple(listed), column=column, separator=separator)
+        table.guesses += find_doubts(rows, mark if is_guess else None)
+        return cls(tuple(listed), column, mark, ignore_case, none, missing)
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
@@ -145,18 +129,6 @@ class LabelColumns:
             raise ArgumentError(text, "missing_labels")
         rows = np.flatnonzero(~unknown)
         return y[rows].astype(np.uint8), rows
-
-    def read_with(
-        self, X: Any, table: RawTable, missing: str | None, notes: list[str]
-    ) -> tuple[np.ndarray, Any, list[Guess]]:
-        """Return labels, features of the rows that are not left out, and what was guessed.
-
-        `missing` is what empty cells mean; None: what it is for this object, else it is guessed.
-        """
-        before, labels = len(table.guesses), replace(self, missing=missing or self.missing)
-        y, rows = labels.drop_unknown(labels.read(table, notes))
-        X = X if rows is None else _safe_indexing(X, rows)
-        return y, X, table.guesses[before:]
 
     def _read_columns(self, table: RawTable) -> np.ndarray:
         columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
@@ -211,6 +183,13 @@ def count_labels(y: Any) -> int:
     return int(np.shape(y)[1]) if np.ndim(y) == 2 else 1
 
 
+def names_columns(y: Any, table: RawTable) -> bool:
+    """Return whether a target is the name of a label column, or a list of them."""
+    if not isinstance(y, (list, tuple)) or not all(isinstance(name, str) for name in y):
+        return isinstance(y, str)
+    return len(y) != table.n_rows or {*map(normal_form, y)} <= {*(table.names or ())}
+
+
 def read_target(
     y: Any, guesses: list[Guess], **options: Any
 ) -> tuple[Any, LabelColumns, np.ndarray | None]:
@@ -222,48 +201,38 @@ def read_target(
     missing = options.get("missing_labels")
     if hasattr(y, "to_pandas"):  # polars
         y = y.to_pandas()
-    if hasattr(y, "columns"):
-        table = RawTable.of(y)
-        found = LabelColumns(tuple(table.names or ()), missing=missing)
-    elif hasattr(y, "to_frame"):
-        name = str(y.name or "y")
-        table = RawTable.of(y.to_frame(name))
-        if table.kind(name) not in ("string", "list"):
-            return y, LabelColumns(()), None
-        found = LabelColumns.find(table, **options | {"label_column": name})
-    else:
-        y = y if hasattr(y, "ndim") else np.asarray(y)
-        if missing is not None and y.ndim == 2:
-            y, known = split_unknown(y, "y")
-            if known is not None:
-                y, _ = settle_missing(np.where(known, y, np.nan), [], missing)
-        found = LabelColumns((), missing=missing if y.ndim == 2 else None)
-        y, rows = found.drop_unknown(y)
-        return y, found, rows
+    y = y if hasattr(y, "ndim") else np.asarray(y)
+    is_series, is_frame = hasattr(y, "to_frame"), hasattr(y, "columns")
+    is_matrix = y.ndim == 2 and not is_frame and not sparse.issparse(y)
+    if is_matrix and missing is not None:
+        y = import_optional("pandas").DataFrame(y)
+    elif is_series:
+        y = y.to_frame(str(y.name or "y"))
+    elif not is_frame:
+        return y, LabelColumns(()), None
+    table = RawTable.of(y)
+    names = tuple(table.names or ())
+    if is_series and table.kind(names[0]) not in ("string", "list"):
+        return y[names[0]], LabelColumns(()), None
+    found = LabelColumns(names, missing=missing)
+    found = LabelColumns.find(table, names, **options) if is_series else found
     labels, rows = found.drop_unknown(found.read(table))
     guesses += [one for one in table.guesses if one not in guesses]
-    return labels, found, rows
+    return labels, LabelColumns(()) if is_matrix else found, rows
 
 
-def _single_column_of_tags(table: RawTable, labels: Labels | None) -> str | None:
-    """Return the column that `labels` names, if it is one of tags and not of 0 and 1."""
-    if labels is None or isinstance(labels, int) or table.target is not None or not table.names:
-        return None
-    named = split_names(labels, table.names)
-    if len(named) != 1 or named[0] not in table.names:
-        return None
-    name = named[0]
-    if table.kind(name) == "list":
-        return name
-    if table.kind(name) not in ("string", "number"):
-        return None
-    if table.kind(name) == "number":
+def _lists_tags(table: RawTable, name: str) -> bool:
+    """Return whether a column looks like one of tags, and not like one of 0 and 1."""
+    kind = table.kind(name)
+    if kind not in ("string", "number"):
+        return kind == "list"
+    if kind == "number":
         values = table.numbers(name)[~np.isnan(table.numbers(name))]
         if (values % 1).any() or 2 * len(np.unique(values)) > len(values):
-            return None  # measurements, not numbered tags
+            return False  # measurements, not numbered tags
     # One label has words for yes and no, or 0 and 1; a few of these may be tags, too.
     words = [cell.strip().lower() for cell in table.strings(name) if cell]
-    return None if 2 * sum(word in _TRUTH for word in words) >= len(words) else name
+    return 2 * sum(word in _TRUTH for word in words) < len(words)
 
 
 def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
@@ -288,7 +257,7 @@ def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
         held = shorten(cell if is_text else f"{cell:g}")
         raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
-            "and 1 (for one column of tags, use label_column=)",
-            "label_column",
+            "and 1 (a column of tags needs separator=)",
+            "separator",
         )
     return values.astype(np.float64), are_marks

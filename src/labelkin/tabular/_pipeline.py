@@ -13,8 +13,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
 from labelkin._utils.errors import ArgumentError
+from labelkin._utils.labels import is_missing
 from labelkin.rows import (
     array_api_dispatch,
     convert_arrays,
@@ -45,7 +51,7 @@ class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return an object array of strings."""
         cells = np.asarray(X, dtype=object)
         found = np.empty(cells.size, dtype=object)
-        found[:] = ["" if _is_missing(cell) else str(cell) for cell in cells.ravel()]
+        found[:] = ["" if is_missing(cell) else str(cell) for cell in cells.ravel()]
         return found.reshape(cells.shape)
 
     def __sklearn_tags__(self) -> Any:
@@ -55,82 +61,57 @@ class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _is_missing(cell: Any) -> bool:
-    """Return whether a value is None, NaN or pandas' NA, without importing pandas."""
-    return cell is None or type(cell).__name__ == "NAType" or (cell != cell) is True
-
-
-def make_pipeline(schema: Schema, classifier: Any) -> Any:
+def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier.
 
-    Embeddings of texts are the last columns; a classifier that uses them in its own way is told
-    how many.
+    If it is None, the steps before it prepare columns. Embeddings of texts are the last columns; a
+    classifier that uses them in its own way is told how many.
     """
-    from sklearn.pipeline import Pipeline
-
-    if schema.columns is not None:
-        texts = schema.of_kind("text") if schema.embedding == "auto" and can_embed() else []
-        for name in classifier.get_params() if texts else ():
+    if schema.columns is None:
+        steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
+        return Pipeline([*steps, ("classifier", classifier)])
+    numbers, texts = _number_steps(schema.scale), schema.of_kind("text")
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    parts: list[tuple[str, Any, Any]] = [
+        ("numeric", Pipeline(numbers), schema.of_kind("number")),
+        ("category", _with_strings("encode", encoder), schema.of_kind("category")),
+    ]
+    for kind, day_first in (("date", False), ("day_first_date", True)):
+        dates = ("dates", DateEncoder(day_first, schema.trend))
+        parts.append((kind, Pipeline([dates, *numbers]), schema.of_kind(kind)))
+    options = {"strip_accents": "unicode", "max_features": schema.max_words}
+    for name in texts:
+        words = TfidfVectorizer(sublinear_tf=True, **options)
+        parts.append((f"text {name}", _with_strings("tfidf", words), name))
+    if texts and schema.embedding == "auto" and can_embed():
+        embedding = _with_strings("embedding", TextEmbedding())
+        parts += [(f"meaning {name}", embedding, [name]) for name in texts]
+        for name in () if classifier is None else classifier.get_params():
             if name.split("__")[-1] == "n_embedding":
                 classifier.set_params(**{name: STATIC_COLUMNS * len(texts)})
-        features = _column_transformer(schema, texts)
-        return Pipeline([("features", features), ("classifier", classifier)])
-    steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
-    return Pipeline([*steps, ("classifier", classifier)])
-
-
-def _column_transformer(schema: Schema, embedded: list[str]) -> Any:
-    from sklearn.compose import ColumnTransformer
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    parts: list[tuple[str, Any, Any]] = []
-    if numeric := schema.of_kind("number"):
-        parts.append(("numeric", Pipeline(_number_steps(schema.scale)), numeric))
-    if category := schema.of_kind("category"):
-        encode = OneHotEncoder(handle_unknown="ignore")
-        parts.append(
-            ("category", Pipeline([("strings", StringConverter()), ("encode", encode)]), category)
-        )
-    for kind, day_first in (("date", False), ("day_first_date", True)):
-        if dates := schema.of_kind(kind):
-            numbers = [
-                ("dates", DateEncoder(day_first, schema.trend)),
-                *_number_steps(schema.scale),
-            ]
-            parts.append((kind, Pipeline(numbers), dates))
-    for name in schema.of_kind("text"):
-        words = TfidfVectorizer(
-            sublinear_tf=True, strip_accents="unicode", max_features=schema.max_words
-        )
-        parts.append(
-            (f"text {name}", Pipeline([("strings", StringConverter()), ("tfidf", words)]), name)
-        )
-    for name in embedded:
-        steps = [("strings", StringConverter()), ("embedding", TextEmbedding())]
-        parts.append((f"meaning {name}", Pipeline(steps), [name]))
-    transformer = ColumnTransformer(parts, verbose_feature_names_out=False)
-    if getattr(transformer, "force_int_remainder_cols", None) is True:
+    used = [part for part in parts if part[2] != []]
+    features = ColumnTransformer(used, verbose_feature_names_out=False)
+    if getattr(features, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.
-        transformer.set_params(force_int_remainder_cols=False)
-    return transformer
+        features.set_params(force_int_remainder_cols=False)
+    return Pipeline([("features", features), ("classifier", classifier)])
+
+
+def _with_strings(name: str, step: Any) -> Pipeline:
+    return Pipeline([("strings", StringConverter()), (name, step)])
 
 
 def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
     """Return the steps that complete columns of numbers and scale them."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-    steps = [("impute", SimpleImputer(strategy="median", keep_empty_features=True))]
-    if scale == "none":
-        return steps
-    if matrix:  # may be sparse, so zeros stay zeros
-        scaler = StandardScaler(with_mean=False) if scale == "standard" else MaxAbsScaler()
-    else:
-        scalers = {"robust": RobustLogScaler, "standard": StandardScaler, "minmax": MinMaxScaler}
-        scaler = scalers[scale]()
-    return [*steps, ("scale", scaler)]
+    scalers: dict[str, Any] = {
+        "robust": RobustLogScaler(),
+        "standard": StandardScaler(with_mean=not matrix),  # a matrix may be sparse: zeros stay
+        "minmax": MaxAbsScaler() if matrix else MinMaxScaler(),
+    }
+    steps: list[tuple[str, Any]] = [
+        ("impute", SimpleImputer(strategy="median", keep_empty_features=True))
+    ]
+    return steps if scale == "none" else [*steps, ("scale", scalers[scale])]
 
 
 def fit_pipeline(

@@ -2,15 +2,19 @@
 
 import csv
 import json
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
+from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
-from labelkin.tabular._frames import escape_formulas, row_confidence
 from labelkin.tabular._labels import LabelColumns
 from labelkin.tabular._schema import Schema
 
@@ -21,6 +25,62 @@ CONFIDENCE = "the probability that the decision on the row's least certain label
 """What the column ``confidence`` holds."""
 
 _TEXT = 60  # characters of the start of a text
+# What a spreadsheet takes for the beginning of a formula, unless it is a number.
+_FORMULA = re.compile(r"(?![-+][\d.,]+(?:[eE][-+]?\d+)?\Z)[=+\-@\t\r＝＋－＠]")
+
+
+def predict_frame(
+    model: Any, X: Any, *, proba: bool = False, label_names: Sequence[str] | None = None
+) -> "pd.DataFrame":
+    """Return the predictions of a multi-label classifier as a DataFrame.
+
+    scikit-learn's ``set_output(transform="pandas")`` covers transformers only: ``predict`` and
+    ``predict_proba`` return arrays. This function works with every multi-label classifier of
+    labelkin and scikit-learn, and with pipelines and searches that end in one.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted to a label matrix.
+    X : DataFrame, array-like or sparse matrix
+        Samples. The index of a DataFrame becomes the index of the result.
+    proba : bool, default=False
+        Whether to return P(label = 1) instead of 0 and 1.
+    label_names : sequence of str, optional
+        Columns of the result. By default the columns of the DataFrame that `model` was fitted
+        to, or numbers from 0 if it was fitted to an array.
+
+    Returns
+    -------
+    DataFrame of shape (n_samples, n_labels)
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from labelkin import MLkNNClassifier
+    >>> from labelkin.tabular import predict_frame
+    >>> films = pd.DataFrame(
+    ...     {"length": [97, 121, 88, 140], "drama": [1, 0, 1, 0], "comedy": [0, 1, 1, 1]},
+    ...     index=["Alma", "Bruno", "Carla", "Dora"],
+    ... )
+    >>> model = MLkNNClassifier(n_neighbors=1).fit(films[["length"]], films[["drama", "comedy"]])
+    >>> predict_frame(model, films[["length"]].head(2))
+           drama  comedy
+    Alma       1       1
+    Bruno      0       1
+    """
+    pd = import_optional("pandas", "data")
+    names = label_names_of(model) if label_names is None else list(label_names)
+    if proba:
+        values = estimator_scores(model, X, n_labels=len(names) if names else 2)
+    else:
+        values = estimator_labels(model, X)
+    if names is not None and len(names) != values.shape[1]:
+        raise ValueError(
+            f"label_names has {len(names)} names, but the model predicts {values.shape[1]} labels."
+        )
+    index = X.index if isinstance(X, pd.DataFrame | pd.Series) else None
+    return pd.DataFrame(values, index=index, columns=names)
 
 
 def identify_rows(table: RawTable, schema: Schema) -> dict[str, list[str]]:
@@ -53,15 +113,12 @@ def kept_columns(
         if given and table.names is None:
             raise ValueError(f"--{option} {given[0]}: {table.source} has no column names.")
         find_columns(dict.fromkeys(given), names, table.source)
-    found: dict[str, list[Any]] = identify_rows(table, schema)
+    ids: dict[str, list[Any]] = identify_rows(table, schema)
+    texts = {name: ids.pop(name) for name in schema.of_kind("text") if name in ids}
     if id_column is not None:
-        kept: dict[str, list[Any]] = {id_column: as_written(table, id_column)}
-    else:
-        kept = {name: cells for name, cells in found.items() if name in schema.identifiers}
-    kept = kept or {"row": list(range(1, table.n_rows + 1))}
-    if wanted is None:
-        return kept | {n: cells for n, cells in found.items() if n not in schema.identifiers}
-    return kept | {name: as_written(table, name) for name in wanted}
+        ids = {id_column: as_written(table, id_column)}
+    others = texts if wanted is None else {name: as_written(table, name) for name in wanted}
+    return (ids or {"row": list(range(1, table.n_rows + 1))}) | others
 
 
 def as_written(table: RawTable, name: str) -> list[str]:
@@ -69,102 +126,97 @@ def as_written(table: RawTable, name: str) -> list[str]:
     return ["" if cell is None else str(cell) for cell in table.strings(name)]
 
 
-@dataclass(frozen=True)
-class PredictionForm:
-    """Which columns the predictions of rows have."""
-
-    labels: LabelColumns
-    kept: dict[str, list[Any]] = field(default_factory=dict)
-    """Columns of the input to be copied, of all rows."""
-    nested: bool = False
-    """Whether a cell may hold a list or a dict, as in JSON."""
-    proba: bool = False
-    """Whether each label has a column of probabilities."""
-    top: int = 0
-    """Number of most likely labels that have columns of their own."""
-    per_label: bool = False
-    """Whether each label has a column of 0 and 1."""
-
-    def frame(self, labels: Any, scores: Any, first: int = 0) -> "pd.DataFrame":
-        """Return one row per row, from the row `first` on.
-
-        Label sets are joined by the separator of the training data, or written as lists if a label
-        contains it. If true labels are kept, columns of predictions are named
-        ``predicted_…``. Another column gets a "_" if a label has its name.
-        """
-        names, separator = list(self.labels.names), self.labels.separator
-        labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
-        columns = {name: cells[first : first + len(labels)] for name, cells in self.kept.items()}
-        sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
-        likely = (-scores).argsort(axis=1, kind="stable")[:, : self.top]
-        scores = scores.round(6)
-        beside = "predicted_" if self._is_beside_labels() else ""
-        found, confidence = f"{beside}labels", row_confidence(labels, scores)
-        own: dict[str, Any] = {}
-        if self.nested:
-            columns |= {found: sets, "confidence": confidence}
-            if self.top:
-                columns["top"] = [
-                    [{"label": names[j], "probability": p[j]} for j in order]
-                    for p, order in zip(scores, likely, strict=True)
-                ]
-            if self.proba:
-                columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
-        else:
-            as_list = any(separator in name for name in names)
-            joined = [json.dumps(s) if as_list else separator.join(s) for s in sets]
-            columns |= {found: joined, "confidence": confidence}
-            for rank, order in enumerate(likely.T, start=1):
-                columns[f"{beside}label_{rank}"] = [names[j] for j in order]
-                cells = [p[j] for p, j in zip(scores, order, strict=True)]
-                columns[f"probability_{rank}"] = cells
-            if self.proba or self.per_label:
-                values = (scores if self.proba else labels).T
-                own = dict(zip((beside + name for name in names), values, strict=True))
-        table: dict[str, Any] = {}
-        for name, cells in columns.items():
-            while name in own or name in table:
-                name += "_"
-            table[name] = cells
-        return import_optional("pandas").DataFrame(table | own)
-
-    def _is_beside_labels(self) -> bool:
-        true = {"labels", *self.labels.columns}
-        true |= set(self.labels.names) if self.proba or self.per_label else set()
-        return not true.isdisjoint(self.kept)
+def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:
+    """Return the probability that the decision on each row's least certain label is right."""
+    least = np.where(labels, scores, 1 - scores).min(axis=1)
+    return [round(float(p), 4) for p in least]
 
 
-class PredictionWriter:
-    """Writes predictions part by part: ``csv`` and ``jsonl`` as text, ``parquet`` as bytes."""
+def frame_predictions(
+    where: LabelColumns,
+    kept: dict[str, list[Any]],
+    labels: Any,
+    scores: Any,
+    *,
+    nested: bool = False,
+    proba: bool = False,
+    top: int = 0,
+    per_label: bool = False,
+) -> "pd.DataFrame":
+    """Return one row per row: the columns `kept` of the input, predicted labels, confidence.
 
-    def __init__(self, stream: Any, format: str, *, formulas: bool = True) -> None:
-        self.format, self.formulas, self._stream = format, formulas, stream
-        self._parquet: Any = None
-        self._is_first = True
+    Label sets are joined by the separator of the training data, or written as lists if a label
+    contains it; with `nested`, cells hold lists and dicts, as in JSON. The `top` most likely labels
+    have columns of their own; with `per_label` each label has one of 0 and 1, with `proba` one of
+    its probabilities. If true labels are kept, columns of predictions are named ``predicted_…``.
+    Another column gets a "_" if a label has its name.
+    """
+    names, separator = list(where.names), where.separator
+    labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
+    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
+    likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
+    scores = scores.round(6)
+    true = {"labels", *where.columns, *(names if proba or per_label else ())}
+    beside = "" if true.isdisjoint(kept) else "predicted_"
+    columns, own = dict[str, Any](kept), dict[str, Any]()
+    found, confidence = f"{beside}labels", row_confidence(labels, scores)
+    if nested:
+        columns |= {found: sets, "confidence": confidence}
+        if top:
+            columns["top"] = [
+                [{"label": names[j], "probability": p[j]} for j in order]
+                for p, order in zip(scores, likely, strict=True)
+            ]
+        if proba:
+            columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
+    else:
+        as_list = any(separator in name for name in names)
+        joined = [json.dumps(s) if as_list else separator.join(s) for s in sets]
+        columns |= {found: joined, "confidence": confidence}
+        for rank, order in enumerate(likely.T, start=1):
+            columns[f"{beside}label_{rank}"] = [names[j] for j in order]
+            cells = [p[j] for p, j in zip(scores, order, strict=True)]
+            columns[f"probability_{rank}"] = cells
+        if proba or per_label:
+            values = (scores if proba else labels).T
+            own = dict(zip((beside + name for name in names), values, strict=True))
+    table: dict[str, Any] = {}
+    for name, cells in columns.items():
+        while name in own or name in table:
+            name += "_"
+        table[name] = cells
+    return import_optional("pandas").DataFrame(table | own)
 
-    def write(self, part: "pd.DataFrame") -> None:
-        """Write some rows; they can be read from the file at once."""
-        if self.format == "parquet":
-            arrow = import_optional("pyarrow")
-            parquet = import_optional("pyarrow.parquet")
-            schema = None if self._parquet is None else self._parquet.schema
+
+def write_predictions(
+    parts: "Iterable[pd.DataFrame]", stream: Any, format: str, *, formulas: bool = True
+) -> None:
+    """Write parts of a table as they come: ``csv`` and ``jsonl`` as text, ``parquet`` as bytes.
+
+    Without `formulas`, a text that a spreadsheet would compute gets a single quote before it.
+    """
+    if format == "parquet":
+        arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
+        writer: Any = None
+        for part in parts:
+            schema = None if writer is None else writer.schema
             rows = arrow.Table.from_pandas(part, schema, preserve_index=False)
-            self._parquet = self._parquet or parquet.ParquetWriter(self._stream, rows.schema)
-            self._parquet.write_table(rows)
-            return
-        if self.format == "jsonl":
-            part.to_json(self._stream, orient="records", lines=True, force_ascii=False)
+            writer = writer or parquet.ParquetWriter(stream, rows.schema)
+            writer.write_table(rows)
+        writer.close()
+        return
+
+    def escaped(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+    for number, part in enumerate(parts):
+        if format == "jsonl":
+            part.to_json(stream, orient="records", lines=True, force_ascii=False)
         else:
-            part = part if self.formulas else escape_formulas(part)
-            form: Any = {"index": False, "lineterminator": "\n", "header": self._is_first}
+            part = part if formulas else part.map(escaped).rename(columns=escaped)
+            form: Any = {"index": False, "lineterminator": "\n", "header": number == 0}
             text = part.to_csv(**form)
             if "\r" in text:  # which pandas does not quote, and readers take for the end of a line
                 text = part.to_csv(**form, quoting=csv.QUOTE_NONNUMERIC)
-            self._stream.write(text)
-        self._is_first = False
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Finish the file; whoever opened the stream closes it."""
-        if self._parquet is not None:
-            self._parquet.close()
+            stream.write(text)
+        stream.flush()  # these rows can be read at once

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, get_args
 
 import numpy as np
@@ -16,10 +15,12 @@ from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
+from labelkin.datasets.formats._dialect import guess_decimal
 from labelkin.tabular._dates import as_days, parse_date
-from labelkin.tabular._kinds import Embedding, Kind, Missing, Scale, find_kind, is_identifier
+from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
+_FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -33,7 +34,6 @@ class Schema:
     """Names of a matrix's columns, where it has any."""
     n_features: int = 0
     """Number of columns of a matrix."""
-    missing: Missing = "impute"
     scale: Scale = "none"
     max_words: int = 5000
     embedding: Embedding = "auto"
@@ -59,17 +59,14 @@ class Schema:
         return None if self.names is None else list(self.names)
 
     @property
-    def string_columns(self) -> list[str]:
-        """Columns that are read as they are written."""
-        return [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
+    def reading(self) -> dict[str, Any]:
+        """Options by which `read_table` reads new rows as it read the training data.
 
-    @property
-    def decimal_comma(self) -> str | None:
-        """A comma, if it is the decimal mark of the training data.
-
-        A file in which it does not occur reads the same with either mark.
+        A decimal comma is kept; a file in which none occurs reads the same with either mark.
         """
-        return "," if self.decimal == "," else None
+        strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
+        comma = "," if self.decimal == "," else None
+        return {"as_strings": strings, "decimal": comma, "expected": self.feature_names or ()}
 
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
@@ -93,7 +90,6 @@ class Schema:
         columns: "Mapping[str, str] | Schema | None" = None,
         n_labels: int = 0,
         *,
-        missing: Missing = "impute",
         scale: Scale = "auto",
         max_words: int | None = None,
         embedding: Embedding = "auto",
@@ -127,7 +123,6 @@ class Schema:
                 None,
                 None if names is None else tuple(names),
                 matrix.shape[1],
-                missing,
                 "none" if scale == "auto" else scale,
                 gaps=bool(np.isnan(values).any()),
             )
@@ -150,7 +145,6 @@ class Schema:
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
             kinds,
-            missing=missing,
             scale=scale,
             # Words that only a few titles have decide between labels that only a few titles have.
             max_words=max_words or (100_000 if n_labels >= MANY_LABELS else 5_000),
@@ -179,7 +173,6 @@ class Schema:
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             cells, numbers = _read_column(table, name, kind)
-            self._check_cells(table, name, kind, cells, numbers)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
                 gaps[name] = n_missing
@@ -191,26 +184,6 @@ class Schema:
             notes.append(f"{table.source}: {text}")
         _note_gaps(table, sum(gaps.values()), [*gaps], notes)
         return pandas.DataFrame(found)
-
-    def _check_cells(self, table: RawTable, name: str, kind: str, cells: Any, numbers: Any) -> None:
-        """Refuse infinite numbers, what is no date, and missing values where the user chose so."""
-        missing, text = import_optional("pandas").isna(cells), ""
-        wrong: Any = np.flatnonzero(np.isnan(numbers) & ~missing) if "date" in kind else ()
-        if kind == "number" and np.isinf(cells).any():
-            text = f"an infinite value in row {np.isinf(cells).argmax() + 1}"
-        elif len(wrong):
-            order = "day before the month" if kind == "day_first_date" else "month before the day"
-            shown = shorten(cells[wrong[0]], 30)
-            text = f"{shown} in row {wrong[0] + 1}, not a date with the {order}"
-            if kind == "date" and parse_date(cells[wrong[0]], day_first=True):
-                text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
-        if text:
-            raise table.error(f"column {shorten(name)} holds {text}")
-        if self.missing == "refuse" and missing.any():
-            raise table.error(
-                f"column {shorten(name)} has no value in {missing.sum()} of {table.n_rows} rows, "
-                f"first in row {missing.argmax() + 1}, and missing values are to be refused"
-            )
 
     def _note_outside(self, name: str, kind: str, numbers: Any, is_first: bool) -> list[str]:
         """Return words on the rows outside of the range of training, if these are many.
@@ -250,22 +223,36 @@ class Schema:
         if np.isinf(values).any():
             raise table.error("a feature holds an infinite value")
         missing = int(np.isnan(values).sum())
-        if missing and (self.missing == "refuse" or not self.gaps):
-            why = "and missing values are to be refused"
-            if self.missing != "refuse":
-                why = "and the model was fitted on data without any"
-            raise table.error(f"{missing:,} values are missing, {why}")
+        if missing and not self.gaps:
+            text = f"{missing:,} values are missing, and the model was fitted on data without any"
+            raise table.error(text)
         _note_gaps(table, missing, [], notes)
         return matrix
 
 
 def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any]:
-    """Return the numbers or strings of a column, and its numbers or, of dates, days, if any."""
+    """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
+
+    Infinite numbers, and what is no date, are refused.
+    """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name)
+        if kind == "number" and np.isinf(cells).any():
+            row = np.isinf(cells).argmax() + 1
+            raise table.error(f"column {shorten(name)} holds an infinite value in row {row}")
         return cells, cells
     cells = table.strings(name)
-    return cells, as_days(cells, kind == "day_first_date") if "date" in kind else None
+    if "date" not in kind:
+        return cells, None
+    days = as_days(cells, kind == "day_first_date")
+    for row in np.flatnonzero(np.isnan(days)):
+        if cells[row] is not None:
+            order = "day before the month" if kind == "day_first_date" else "month before the day"
+            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date with the {order}"
+            if kind == "date" and parse_date(cells[row], day_first=True):
+                text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
+            raise table.error(f"column {shorten(name)} holds {text}")
+    return cells, days
 
 
 def _feature_names(
@@ -311,40 +298,42 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
 
     A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
     of a matrix, a row may also be a list of all its numbers. As in a file, a field of a nested
-    object is the column ``a.b``. Errors call the rows `source`.
+    object is the column ``a.b``, and a text may be a number with a decimal comma. Errors call the
+    rows `source`.
     """
-    names, is_matrix = schema.feature_names, schema.columns is None
-    n = schema.n_features if names is None else len(names)
-    if len(rows) * n > _MAX_VALUES:
-        raise FormatError(source, f"{len(rows):,} rows of {n:,} values are too many")
-    parents = {name[: dot.start()] for name in names or () for dot in re.finditer(r"\.", name)}
-    rows = [dict(_flatten(row, parents)) if isinstance(row, dict) else row for row in rows]
-    cells: list[list[Any]] = []
+    is_matrix = schema.columns is None
+    names = schema.feature_names or [f"feature {j + 1}" for j in range(schema.n_features)]
+    if len(rows) * len(names) > _MAX_VALUES:
+        raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
+    parents = {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
+    records = []
     for number, row in enumerate(rows, start=1):
-        if names is not None and isinstance(row, dict):
-            row = [row.get(name) for name in names]
-        elif not (is_matrix and isinstance(row, list) and len(row) == n):
-            form = f"a list of {n:,} numbers" if is_matrix else "an object of columns and values"
-            raise FormatError(source, f"row {number} is not {form}")
-        cells.append([])
-        for j, value in enumerate(row):
-            try:
-                cells[-1].append(_read_value(value, is_matrix))
-            except ValueError as error:
-                column = f"feature {j + 1}" if names is None else f"column {shorten(names[j])}"
-                raise FormatError(source, f"row {number}: {column} holds {error}") from None
-    if is_matrix:
-        return RawTable(source, np.array(cells, dtype=np.float64), names)
-    present = dict.fromkeys(name for row in rows for name in row if _is_unicode(name))
-    left_out = [name for name in names or () if name not in present]
-    unknown = [name for name in present if name not in set(names or ())][:_MAX_UNKNOWN]
-    if unknown and len(left_out) == n:
+        if isinstance(row, dict) and schema.feature_names is not None:
+            records.append(dict(_flatten(row, parents)))
+        elif is_matrix and isinstance(row, list) and len(row) == len(names):
+            records.append(dict(zip(names, row, strict=True)))
+        else:
+            form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
+            raise FormatError(source, f"row {number} is not {form.format(len(names))}")
+    given = dict.fromkeys(name for record in records for name in record)
+    left_out, known = [name for name in names if name not in given], {*names}
+    unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
+    if unknown and len(left_out) == len(names):
         find_columns(left_out, unknown, source)  # which refuses them
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
-    frame = import_optional("pandas").DataFrame(cells, columns=names, dtype=object)
-    return RawTable(source, frame, [*(names or ()), *unknown], decimal=schema.decimal)
+    cells = {}
+    for name in names:
+        values = enumerate((record.get(name) for record in records), start=1)
+        cells[name] = [_read_value(value, is_matrix, source, name, row) for row, value in values]
+    if is_matrix:
+        matrix = np.array([*cells.values()], dtype=np.float64).T
+        return RawTable(source, matrix, schema.feature_names)
+    texts = ([x for x in cells[n] if isinstance(x, str)] for n in schema.of_kind("number"))
+    decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
+    frame = import_optional("pandas").DataFrame(cells, dtype=object)
+    return RawTable(source, frame, names, decimal=decimal)
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -357,25 +346,17 @@ def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterat
             yield name, value
 
 
-def _read_value(value: Any, is_matrix: bool) -> float | str | None:
+def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:
     """Return a number, a text or None; the empty text is missing."""
-    if isinstance(value, Real):
+    if value is None or (isinstance(value, str) and not is_matrix):
+        return value or None
+    held = _FORMS.get(type(value))
+    if held is None:
         try:
             return float(value)
         except OverflowError:
-            raise ValueError("a number beyond the range of numbers") from None
-    if value is None or (value == "" and not is_matrix):
-        return None
-    if is_matrix:
-        raise ValueError("no number")
-    if not isinstance(value, str):
-        held = "a list" if isinstance(value, list) else "an object"
-        raise ValueError(f"{held}, not a number or text")
-    if not _is_unicode(value):
-        raise ValueError(f"{shorten(value)}, which is not valid Unicode text")
-    return value
-
-
-def _is_unicode(text: str) -> bool:
-    """Return whether a text can be encoded; JSON may hold unpaired surrogates."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+            held = "a number beyond the range of numbers"
+    else:
+        held += ", not a number" if is_matrix else ", not a number or text"
+    column = name if is_matrix else f"column {shorten(name)}"
+    raise FormatError(source, f"row {row}: {column} holds {held}")

@@ -28,8 +28,6 @@ _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTAL
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
 _HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
-# Brackets within which a cell is JSON, or Python's form of the same.
-_BRACKETS = ("[{", "[["), ("}]", "]]")
 _MAX_JSON = 100_000  # characters of a cell
 
 
@@ -88,16 +86,8 @@ def guess_separator(table: RawTable, column: str) -> str:
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
         return ";"
     are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
-    best = " " if are_hashes else _best_separator(table, column, cells)
-    if best is not None:
-        shown = "spaces" if best == " " else repr(best)
-        table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
-    return best or ";"
-
-
-def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | None:
-    counts = {}
-    for mark in (*_SEPARATORS, " "):
+    counts = {" ": (0, 0)} if are_hashes else {}
+    for mark in () if are_hashes else (*_SEPARATORS, " "):
         if any(mark in cell for cell in cells):
             tags = [tag.strip() for cell in cells for tag in cell.split(mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
@@ -108,7 +98,7 @@ def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | Non
     if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > whole):
         del counts[" "]
     if not counts:
-        return None
+        return ";"
     best, *others = sorted(counts, key=lambda mark: counts[mark])
     if others and counts[others[0]] == counts[best]:
         raise table.error(
@@ -117,6 +107,8 @@ def _best_separator(table: RawTable, column: str, cells: list[str]) -> str | Non
             f"separator={others[0]!r}",
             "separator",
         )
+    shown = "spaces" if best == " " else repr(best)
+    table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
     return best
 
 
@@ -161,10 +153,10 @@ def _list_items(cell: str) -> list[Any] | None:
     """
     if _ANGLES.fullmatch(cell):
         return cell.strip()[1:-1].replace("\n", " ").split("><")
-    written = _LIST.fullmatch(cell)
-    bare = "".join(cell[:40].split()), "".join(cell[-40:].split())
-    if bare[0].startswith(_BRACKETS[0]) or (bare[0][:1] == "{" and bare[1][-1:] == "}"):
+    start, end = "".join(cell[:40].split()), cell.rstrip()[-1:]
+    if start.startswith(("[{", "[[")) or (start[:1] == "{" and end == "}"):
         return _parse(cell)
+    written = _LIST.fullmatch(cell)
     if written is None:
         return None
     items = written["items"]
@@ -178,15 +170,12 @@ def _list_items(cell: str) -> list[Any] | None:
 
 def _parse(cell: str) -> list[Any]:
     """Return a list that is written in JSON, or as Python writes it."""
-    if len(cell) > _MAX_JSON:
-        raise ValueError("too long")
-    try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError):
+    found = None
+    for parse in (json.loads, ast.literal_eval) if len(cell) <= _MAX_JSON else ():
         try:
-            found = ast.literal_eval(cell.strip())
+            found = found or parse(cell.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            raise ValueError("no list") from None
+            continue
     if not isinstance(found, list):
         raise ValueError("no list")
     return found

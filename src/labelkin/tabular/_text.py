@@ -219,25 +219,6 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         """The vectorizers and the embedding, in the order of their columns."""
         return [*self.vectorizers_, *([] if self.embedding_ is None else [self.embedding_])]
 
-    # The words of a text, by which predictions are explained.
-
-    @property
-    def vocabulary_(self) -> dict[str, int]:
-        """The words and their columns."""
-        return self.vectorizers_[0].vocabulary_
-
-    def build_analyzer(self) -> Callable[[str], list[str]]:
-        """Return the function that finds the words of a text."""
-        return self.vectorizers_[0].build_analyzer()
-
-    def build_preprocessor(self) -> Callable[[str], str]:
-        """Return the function that simplifies a text."""
-        return self.vectorizers_[0].build_preprocessor()
-
-    def build_tokenizer(self) -> Callable[[str], list[str]]:
-        """Return the function that splits a text into words."""
-        return self.vectorizers_[0].build_tokenizer()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False

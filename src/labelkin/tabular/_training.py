@@ -1,7 +1,7 @@
 """A labelled table as it is learned from: its features, its labels, and what was found."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
-from labelkin.tabular._labels import LabelColumns, count_labels, read_target
+from labelkin.tabular._labels import LabelColumns, count_labels, names_columns, read_target
 from labelkin.tabular._schema import Schema
 
 # Kinds of columns, as they are named in print.
@@ -27,9 +27,9 @@ _KINDS = (
     ("date", "date", "day_first_date"),
     ("numeric", "number"),
 )
-
-
-_LABEL_OPTIONS = ("label_column", "separator", "ignore_case", "no_label", "missing_labels")
+# In fewer rows than this, a column may be like a label by chance.
+_MIN_COPIED = 10
+_LABEL_OPTIONS = ("separator", "ignore_case", "no_label", "missing_labels")
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,7 @@ class TrainingData:
             raise ValueError(
                 f"{argument} {name}: {self.source} has no such column.{did_you_mean(name, known)}"
             )
-        values = self.table.column(name)
-        return values if self.kept is None else values.iloc[self.kept]
+        return _safe_indexing(self.table.column(name), self.kept)
 
     def summary(self) -> dict[str, Any]:
         """Return the figures that describe the table."""
@@ -124,11 +123,11 @@ class TrainingData:
         names, name = list(self.labels.names), Path(self.source).name
         return Bunch(name=name, data=self.X, target=self.y, label_names=names, guesses=guesses)
 
-    def list_labels(self, most: int = 10) -> str:
+    def list_labels(self) -> str:
         """Return the most frequent labels with the number of their rows."""
         counts = self.summary()["label_counts"]
         ordered = sorted(counts, key=lambda name: -counts[name])
-        return join_names([f"{name} ({counts[name]:,})" for name in ordered], most)
+        return join_names([f"{name} ({counts[name]:,})" for name in ordered], 10)
 
 
 def find_training_data(
@@ -142,17 +141,17 @@ def find_training_data(
 ) -> TrainingData:
     """Find features and labels in a table that holds both, or beside `y`.
 
-    `hierarchy` is the name of a file, or a form that `LabelHierarchy.of` takes; `options` are those
-    of `LabelColumns.find` and of `Schema.find`, as in `TableClassifier`.
+    Names of columns as `y` are the same as `labels`. `hierarchy` is the name of a file, or a form
+    that `LabelHierarchy.of` takes; `options` are those of `LabelColumns.find` and of `Schema.find`,
+    as in `TableClassifier`.
     """
     table, notes = RawTable.of(X), list[str]()
     if not table.n_rows:
         raise table.error("it has no rows")
     of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
+    labels, y = (y, None) if names_columns(y, table) else (labels, y)
     if y is None:
         found = LabelColumns.find(table, labels, **of_labels)
-        named: Any = () if table.target is not None else found.columns
-        schema = Schema.find(table, named, columns, len(found.names), **options)
         y, rows = found.drop_unknown(found.read(table, notes))
         counts = (y == 1).sum(axis=0)
         never = [name for name, count in zip(found.names, counts, strict=True) if not count]
@@ -160,22 +159,51 @@ def find_training_data(
             raise table.error("no row has any label, so there is nothing to learn")
         if never:
             notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
+        named = {*found.columns} if table.target is None else set()
     else:
         y, found, rows = read_target(y, table.guesses, **of_labels)
         found = labels if isinstance(labels, LabelColumns) else found
         named = {*found.columns} & {*(table.names or ())}
-        schema = Schema.find(table, named, columns, count_labels(y), **options)
-    X = schema.read(table, notes)
+    schema = Schema.find(table, named, columns, count_labels(y), **options)
+    X = _safe_indexing(schema.read(table, notes), rows)
     if rows is not None:
-        X = _safe_indexing(X, rows)
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
+    copies = [] if schema is columns else _find_copies(table, schema, found, X, y)
+    if copies:
+        text = f"{join_names(copies)}: kept as a feature"
+        table.guesses.append(Guess(text, ("ignore",), True))
     nested = _find_hierarchy(hierarchy, found.names, table)
     if nested is not None:
         y = nested.close(y)
         decided = [one for one in table.guesses if one.doubtful and "hierarchy" in one.arguments]
         table.guesses[:] = [one for one in table.guesses if one not in decided]
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
+
+
+def _find_copies(
+    table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
+) -> list[str]:
+    """Return, in words, the features that have the same values as a label or as the tags."""
+    is_plain = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
+    if schema.columns is None or not is_plain or len(y) < _MIN_COPIED:
+        return []
+    columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
+    names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
+    known: dict[Any, str] = {
+        column.tobytes(): f"the label {name}"
+        for name, column in zip(names, columns, strict=False)
+        if np.ptp(column)  # not of a constant one
+    }
+    for name in {*labels.columns} & {*(table.names or ())}:
+        if table.kind(name) == "string":
+            known[tuple(table.strings(name))] = name
+    found = []
+    for name, kind in schema.columns.items():
+        key = X[name].to_numpy().tobytes() if kind == "number" else tuple(table.strings(name))
+        if key in known:
+            found.append(f"{name} is a copy of {known[key]}")
+    return found
 
 
 def _find_hierarchy(
@@ -199,24 +227,17 @@ def _find_hierarchy(
     return found
 
 
-def split_labels(
-    data: Any,
-    labels: Labels | None = None,
-    *,
-    label_column: str | None = None,
-    separator: str | None = None,
-    ignore_case: bool = False,
-    no_label: str | Iterable[str] = (),
-    missing_labels: str | None = None,
-) -> tuple[Any, Any]:
+def split_labels(data: Any, labels: Labels | None = None, **options: Any) -> tuple[Any, Any]:
     """Return the features and the labels of a table, for ``cross_val_score`` and the like.
 
     Parameters
     ----------
     data : DataFrame or RawTable
         A table with its labels, or what :func:`labelkin.datasets.read_table` returns.
-    labels, label_column, separator, ignore_case, no_label, missing_labels
-        As in :class:`labelkin.TableClassifier`.
+    labels : str, list of str or int, default=None
+        Where it holds them, as in :class:`labelkin.TableClassifier`.
+    **options
+        ``separator``, ``ignore_case``, ``no_label`` and ``missing_labels``, as there.
 
     Returns
     -------
@@ -237,21 +258,11 @@ def split_labels(
     1       1      0      0
     """
     table = RawTable.of(data)
-    found = LabelColumns.find(
-        table,
-        labels,
-        label_column,
-        separator,
-        ignore_case=ignore_case,
-        no_label=no_label,
-        missing_labels=missing_labels,
-    )
+    found = LabelColumns.find(table, labels, **options)
     X = table.data
     if table.target is None:
         X = table.select([name for name in table.names or () if name not in found.columns])
     target, rows = found.drop_unknown(found.read(table))
-    X = X if rows is None else _safe_indexing(X, rows)
-    y = import_optional("pandas").DataFrame(target, columns=list(found.names))
-    if hasattr(X, "index"):
-        y.index = X.index
-    return X, y
+    X = _safe_indexing(X, rows)
+    index = getattr(X, "index", None)
+    return X, import_optional("pandas").DataFrame(target, index, list(found.names))
