@@ -24,23 +24,6 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-try:
-    from sklearn.utils._array_api import check_same_namespace
-except ImportError:  # before scikit-learn 1.9
-
-    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
-        """Refuse samples of another namespace than the training data's."""
-        (ours, _), (theirs, _) = (
-            namespace_and_device(getattr(estimator, attribute)),
-            namespace_and_device(X),
-        )
-        if ours is not theirs:
-            raise ValueError(
-                f"Inputs passed to {type(estimator).__name__}.{method}() must use the same "
-                "namespace and the same device as those passed to fit()."
-            )
-
-
 from labelkin._utils.labels import (
     LabelClasses,
     as_target,
@@ -101,6 +84,15 @@ def validate_rows(
     if distances:
         _check_magnitudes(estimator, X, reset)
     return X
+
+
+def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+    """Refuse samples of another namespace or device than the training data's."""
+    if namespace_and_device(X) != namespace_and_device(getattr(estimator, attribute)):
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "
+            "and the same device as those passed to fit()."
+        )
 
 
 def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
