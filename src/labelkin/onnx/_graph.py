@@ -52,9 +52,6 @@ class Tensor:
     equals = _operator("Equal", bool)
     at_least, at_most = _operator("Max"), _operator("Min")
 
-    def __rsub__(self, other: Any) -> "Tensor":
-        return self.graph.constant(np.asarray(other, dtype=self.dtype)) - self
-
     def op(
         self, kind: str, *others: Any, dtype: DTypeLike | None = None, **attributes: Any
     ) -> "Tensor":
