@@ -48,8 +48,7 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     Returns
     -------
     onnx.ModelProto
-        Opset 17, or 20 with texts; with trees, set 5 of ``ai.onnx.ml``. Its size is that of
-        ``SerializeToString()``.
+        Opset 17, or 20 with texts. Its size is that of ``SerializeToString()``.
 
     Notes
     -----

@@ -14,7 +14,7 @@ from labelkin.base import Array, Matrix
 # The set of operators by domain, old ones so that older runtimes can run the files. A graph with
 # an operator that came later requires the later set.
 _OPSETS = {"": 17, "ai.onnx.ml": 3, "com.microsoft": 1}
-_SINCE = {"StringConcat": 20, "TreeEnsemble": 5}
+_SINCE = {"StringConcat": 20}
 _IR_VERSION = 8
 # The size limit of a protocol buffer, and so of an ONNX file.
 _LIMIT = 2**31 - 2**20
