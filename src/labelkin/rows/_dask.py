@@ -7,7 +7,6 @@ from importlib import import_module
 from itertools import pairwise
 from operator import getitem, matmul
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
@@ -257,22 +256,12 @@ def _large_graphs() -> Iterator[None]:
 
 
 def _as_dask_array(blocks: list[Any], sizes: Any, meta: Any) -> Any:
-    """Return blocks of rows, empty ones too, as one Dask array."""
+    """Return blocks of rows as one Dask array, without the empty ones."""
     import dask.array as da
-    from dask.highlevelgraph import HighLevelGraph
 
-    name = f"labelkin-{uuid4().hex}"
-    further = (0,) * (meta.ndim - 1)
-    layer: dict[Any, Any] = {
-        (name, i, *further): (_identity, block.key) for i, block in enumerate(blocks)
-    }
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
-    chunks = (tuple(map(int, sizes)), *((width,) for width in meta.shape[1:]))
-    return da.Array(graph, name, chunks, meta=meta)
-
-
-def _identity(block: Any) -> Any:
-    return block
+    shapes = [(int(size), *meta.shape[1:]) for size in sizes]
+    parts = zip(blocks, shapes, strict=True)
+    return da.concatenate([da.from_delayed(block, shape, meta=meta) for block, shape in parts])
 
 
 # Functions of a block.
