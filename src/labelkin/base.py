@@ -252,7 +252,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         On Dask, X is rows in blocks, whose values are checked when they are computed.
         """
         in_blocks = is_dask(X) and self._fits_blocks
-        X = self._validate_blocks(X) if in_blocks else self._validate_samples(X)
+        if in_blocks:
+            X = self._validate_blocks(X)
+        else:
+            try:
+                X = validate_rows(self, X, distances=self._squares_values)
+            except ValueError as error:
+                if "could not convert string" not in str(error):
+                    raise
+                raise ValueError(
+                    f"X must hold numbers ({error}): encode columns of words first, for instance "
+                    "by scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
+                ) from error
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
             del self.label_names_
@@ -272,18 +283,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
         return X, labels, known
-
-    def _validate_samples(self, X: ArrayLike) -> Matrix:
-        """Validate training samples in memory."""
-        try:
-            return validate_rows(self, X, distances=self._squares_values)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise ValueError(
-                f"X must hold numbers ({error}): encode columns of words first, for instance by "
-                "scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
-            ) from error
 
     def _validate_blocks(self, X: Any) -> DaskRows:
         """Validate training samples on Dask; blocks without rows are left out."""

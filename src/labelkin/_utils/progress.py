@@ -89,8 +89,11 @@ class FitProgress:
             self.done += 1
             cost = self._costs[number] / self.seconds if self.seconds else 1 / self.total
             self.share = min(1.0, self.share + cost)
-            if text or self.done % self.every == 0 or self.done == self.total:
-                self.print(text or f"{self.done} of {self.total} {self.unit}")
+            is_told = text or self.done % self.every == 0 or self.done == self.total
+            if self.verbose and is_told:
+                text = text or f"{self.done} of {self.total} {self.unit}"
+                seconds = time.perf_counter() - self._started
+                print(f"[{self.name}] {text}, {seconds:.1f} s", flush=True)
             self._inform()
             if self.done == self.total and not self._rest:
                 self.finish()
@@ -101,12 +104,6 @@ class FitProgress:
         self._inform()
         if _outermost == [self]:
             _outermost.clear()
-
-    def print(self, text: str) -> None:
-        """Print one line with the seconds so far, unless silent."""
-        if self.verbose:
-            seconds = time.perf_counter() - self._started
-            print(f"[{self.name}] {text}, {seconds:.1f} s", flush=True)
 
     def _inform(self) -> None:
         if _outermost == [self]:

@@ -13,28 +13,13 @@ from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
-from labelkin.rows._arrays import HOST, Place, concatenate
-from labelkin.rows._rows import Blocks, MemoryRows, Rows, add
+from labelkin.rows._arrays import HOST, concatenate
+from labelkin.rows._rows import Blocks, Rows, add
 
 # Rows of one task when the queries are in memory.
 _QUERY_ROWS = 2**14
 # Results of blocks are combined through results of this many.
 _ARITY = 8
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask array or DataFrame, or its rows in blocks on workers."""
-    return hasattr(X, "__dask_graph__") or isinstance(X, DaskRows)
-
-
-def as_rows(X: Any, place: Place | None = None) -> Rows:
-    """Return a matrix as rows; rows as they are.
-
-    `place` is where they are to be computed, if not where they lie.
-    """
-    if isinstance(X, Rows):
-        return X
-    return DaskRows.from_dask(X) if is_dask(X) else MemoryRows([X], place)
 
 
 class DaskBlocks(Blocks):
