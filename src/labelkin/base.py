@@ -123,29 +123,6 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
         )
 
 
-def split_label_matrix(
-    Y: Any, keep_sparse: bool = False, estimator: Any = None
-) -> tuple[Matrix, Array | None]:
-    """Return an (n, q) array of 0 and 1 on the host, 0 for unknown labels, and which are known.
-
-    None in place of the second: all. With `keep_sparse` a sparse target becomes a CSR array. An
-    `estimator` that cannot learn from unknown labels raises ValueError, and one that can where none
-    is known.
-    """
-    if is_dask(Y):
-        Y = compute([Y])[0]
-    labels, known = split_unknown(to_numpy(Y), "y")
-    if known is not None and not estimator._fits_unknown:
-        raise ValueError(
-            f"y holds nan, and {type(estimator).__name__} cannot learn from unknown labels: use "
-            "KinEnsembleClassifier or MultiLabelLogisticRegression, leave out the rows with "
-            "unknown labels, or write 0 where a label does not apply."
-        )
-    if known is not None and not known.any():
-        raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
-    return (labels if keep_sparse else as_dense(labels)).astype(np.uint8), known
-
-
 def label_set_matrix(Y: Any) -> Array:
     """Return any classification target as label sets; a class vector gives sets of one."""
     labels = as_target(to_numpy(Y))
@@ -267,21 +244,30 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
             del self.label_names_
-        Y = to_numpy(Y)
-        labels = as_target(with_known_length(Y) if is_dask(Y) else Y)
+        labels = as_target(with_known_length(Y) if is_dask(Y) else to_numpy(Y))
         check_consistent_length(X, labels)
         if labels.ndim == 1:
             self._one_target, self._sparse_labels = True, False
             return X, self._validate_one_target(np.asarray(labels)), None
-        # On a device labels are dense, as are the samples.
-        keep_sparse = self._keeps_sparse_labels() and not is_device_array(X)
-        labels, known = split_label_matrix(labels, keep_sparse, self)
-        if in_blocks and known is not None and not self._fits_unknown_blocks:
-            X = X.gather()
-        self._set_shapes(X, labels)
-        self._sparse_labels = sparse.issparse(labels) and not in_blocks
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
+        labels, known = split_unknown(compute([labels])[0] if is_dask(labels) else labels, "y")
+        if known is not None and not self._fits_unknown:
+            raise ValueError(
+                f"y holds nan, and {type(self).__name__} cannot learn from unknown labels: use "
+                "KinEnsembleClassifier or MultiLabelLogisticRegression, leave out the rows with "
+                "unknown labels, or write 0 where a label does not apply."
+            )
+        if known is not None and not known.any():
+            raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
+        if in_blocks and known is not None and not self._fits_unknown_blocks:
+            X = X.gather()
+        # On a device labels are dense, as are the samples.
+        if not self._keeps_sparse_labels() or is_device_array(X):
+            labels = as_dense(labels)
+        labels = labels.astype(np.uint8)
+        self._set_shapes(X, labels)
+        self._sparse_labels = sparse.issparse(labels) and not in_blocks
         return X, labels, known
 
     def _validate_blocks(self, X: Any) -> DaskRows:

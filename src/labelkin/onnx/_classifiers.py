@@ -223,7 +223,8 @@ def _score(learner: Any, rows: Tensor) -> Tensor:
     if isinstance(learner, PartLearner):
         return _score(learner.learner, rows)
     if isinstance(learner, LogisticLearner):
-        return _regress_linearly(learner, rows)
+        product = rows.promote(np.float64) @ rows.graph.matrix(learner.coef_)
+        return product / learner.unit_ + learner.intercept_
     if isinstance(learner, TreesLearner):
         return _mean_of_trees(learner.forest_.estimators_, rows)
     if isinstance(learner, LabelTreesLearner):
@@ -245,12 +246,6 @@ def _combine(combination: Combination, scores: list[Tensor]) -> Tensor:
 def _odds(curves: SlopeCalibration, scores: Tensor) -> Tensor:
     share = curves.share_ if curves.scale == "log_odds" else None
     return _log_odds(scores, curves.slope_, curves.intercept_, share)
-
-
-def _regress_linearly(learner: LogisticLearner, rows: Tensor) -> Tensor:
-    """Add the log odds of a fitted logistic regression."""
-    product = rows.promote(np.float64) @ rows.graph.matrix(learner.coef_)
-    return product / learner.unit_ + learner.intercept_
 
 
 # ---------------------------------------------------------------------------- kernel ridge

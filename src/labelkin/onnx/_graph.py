@@ -92,10 +92,9 @@ class Tensor:
         parts = [v if isinstance(v, Tensor) else np.asarray(v, dtype=dtype) for v in (yes, no)]
         return self.op("Where", *parts, dtype=dtype)
 
-    def unit_rows(self, norm: str = "l2") -> "Tensor":
+    def unit_rows(self) -> "Tensor":
         """Scale rows to length 1; rows of zeros stay as they are."""
-        norms = (self.op("Abs") if norm == "l1" else self * self).sum(1, keepdims=True)
-        norms = norms if norm == "l1" else norms.op("Sqrt")
+        norms = (self * self).sum(1, keepdims=True).op("Sqrt")
         return self / (norms > 0).choose(norms, 1)
 
 

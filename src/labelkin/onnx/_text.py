@@ -29,8 +29,8 @@ _DEFAULTS = ("analyzer", "ngram_range", "preprocessor", "tokenizer", "token_patt
 def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
     usual = TfidfVectorizer()
     unusual = [name for name in _DEFAULTS if getattr(step, name) != getattr(usual, name)]
-    if step.strip_accents not in (None, "unicode"):
-        unusual.append("strip_accents")
+    unusual += ["strip_accents"] if step.strip_accents not in (None, "unicode") else []
+    unusual += ["norm"] if step.norm not in (None, "l2") else []
     for name in unusual:
         raise ValueError(
             f"TfidfVectorizer with {name}={getattr(step, name)!r} cannot be exported to ONNX; keep "
@@ -58,7 +58,7 @@ def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
         weights = (weights > 0).choose(weights.at_least(1).op("Log") + 1, 0)
     if step.use_idf:
         weights = weights * step.idf_
-    return weights if step.norm is None else weights.unit_rows(step.norm)
+    return weights if step.norm is None else weights.unit_rows()
 
 
 def _with_another(rows: Tensor, text: str) -> Tensor:
