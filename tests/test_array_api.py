@@ -31,7 +31,6 @@ from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.neighbors._exact import ExactSearch
 from labelkin.rows import (
     array_api_dispatch,
-    is_accelerator,
     move_to_device,
     to_host,
     to_numpy,
@@ -139,7 +138,8 @@ def test_neighbours_with_many_ties(library, n, d, k):
 
 def working_memory(n_bytes, library):
     """Bound temporary arrays; on an accelerator they may fill twice the working memory."""
-    share = 0.5 if is_accelerator(library(np.zeros(1)).device) else 1
+    on_gpu = getattr(library(np.zeros(1)).device, "type", "cpu") == "cuda"
+    share = 0.5 if on_gpu else 1
     return config_context(working_memory=share * n_bytes / 2**20)
 
 
@@ -388,9 +388,8 @@ def test_moving_to_a_device(monkeypatch):
     assert move_to_device(X, Y, "cpu")[0] is X
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:N'"):
         move_to_device(X, Y, "gpu")
-    for name in ("torch", "cupy"):
-        monkeypatch.setitem(sys.modules, name, None)  # cannot be imported
-    with pytest.raises(ValueError, match="needs torch or CuPy"):
+    monkeypatch.setitem(sys.modules, "torch", None)  # cannot be imported
+    with pytest.raises(ValueError, match="needs torch: install"):
         move_to_device(X, Y, "cuda")
 
 

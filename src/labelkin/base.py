@@ -24,30 +24,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-try:
-    from sklearn.utils._array_api import check_same_namespace
-except ImportError:  # before scikit-learn 1.9
-
-    def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
-        """Refuse samples of another namespace than the training data's."""
-        (ours, _), (theirs, _) = (
-            namespace_and_device(getattr(estimator, attribute)),
-            namespace_and_device(X),
-        )
-        if ours is not theirs:
-            raise ValueError(
-                f"Inputs passed to {type(estimator).__name__}.{method}() must use the same "
-                "namespace and the same device as those passed to fit()."
-            )
-
-
 from labelkin._utils.labels import (
     LabelClasses,
     as_target,
     check_labels,
     check_target_given,
     split_unknown,
-    unknown_cells,
 )
 from labelkin.rows import (
     DaskRows,
@@ -103,6 +85,15 @@ def validate_rows(
     return X
 
 
+def check_same_namespace(X: Any, estimator: Any, *, attribute: str, method: str) -> None:
+    """Refuse samples of another namespace or device than the training data's."""
+    if namespace_and_device(X) != namespace_and_device(getattr(estimator, attribute)):
+        raise ValueError(
+            f"Inputs passed to {type(estimator).__name__}.{method}() must use the same namespace "
+            "and the same device as those passed to fit()."
+        )
+
+
 def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
     """Raise ValueError for values whose squares overflow, or all underflow."""
     if 0 in X.shape:
@@ -130,29 +121,6 @@ def _check_magnitudes(estimator: Any, X: Matrix, fitting: bool) -> None:
             f"No column of X varies by more than {spread:.3g}; squared distances underflow in "
             f"{name}: multiply X by a constant, or scale its columns."
         )
-
-
-def split_label_matrix(
-    Y: Any, keep_sparse: bool = False, estimator: Any = None
-) -> tuple[Matrix, Array | None]:
-    """Return an (n, q) array of 0 and 1 on the host, 0 for unknown labels, and which are known.
-
-    None in place of the second: all. With `keep_sparse` a sparse target becomes a CSR array. An
-    `estimator` that cannot learn from unknown labels raises ValueError, and one that can where none
-    is known.
-    """
-    if is_dask(Y):
-        Y = compute([Y])[0]
-    labels, known = split_unknown(to_numpy(Y), "y")
-    if known is not None and not estimator._fits_unknown:
-        raise ValueError(
-            f"y holds nan, and {type(estimator).__name__} cannot learn from unknown labels: use "
-            "KinEnsembleClassifier or MultiLabelLogisticRegression, leave out the rows with "
-            "unknown labels, or write 0 where a label does not apply."
-        )
-    if known is not None and not known.any():
-        raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
-    return (labels if keep_sparse else as_dense(labels)).astype(np.uint8), known
 
 
 def label_set_matrix(Y: Any) -> Array:
@@ -254,70 +222,63 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         X, y, known = self._validate_known(X, y)
         return as_rows(X), Labels(y, check_weight(sample_weight, y.shape[0]), known)
 
-    def _validate_known(self, X: ArrayLike, Y: Any) -> tuple[Matrix, Array, Array | None]:
+    def _validate_known(self, X: Any, Y: Any) -> tuple[Matrix, Array, Array | None]:
         """Do the same; return X and (n, q) y as matrices, and which labels are known, None: all.
 
         X stays on its device; y is on the host, where pairs are drawn, with 0 for unknown labels.
-        On Dask, X is rows in blocks.
+        On Dask, X is rows in blocks, whose values are checked when they are computed.
         """
-        if is_dask(X) and self._fits_blocks and not self._gathers_unknown(Y):
-            rows, labels = self._validate_blocks(X, Y)
-            return rows.filled(), *split_label_matrix(labels, self._keeps_sparse_labels(), self)
-        try:
-            X = validate_rows(self, X, distances=self._squares_values)
-        except ValueError as error:
-            if "could not convert string" not in str(error):
-                raise
-            raise ValueError(
-                f"X must hold numbers ({error}): encode columns of words first, for instance by "
-                "scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
-            ) from error
+        in_blocks = is_dask(X) and self._fits_blocks
+        if in_blocks:
+            X = self._validate_blocks(X)
+        else:
+            try:
+                X = validate_rows(self, X, distances=self._squares_values)
+            except ValueError as error:
+                if "could not convert string" not in str(error):
+                    raise
+                raise ValueError(
+                    f"X must hold numbers ({error}): encode columns of words first, for instance "
+                    "by scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
+                ) from error
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):
             del self.label_names_
-        Y = to_numpy(Y)
-        labels = as_target(Y)
+        labels = as_target(with_known_length(Y) if is_dask(Y) else to_numpy(Y))
         check_consistent_length(X, labels)
         if labels.ndim == 1:
             self._one_target, self._sparse_labels = True, False
-            return X, self._validate_one_target(labels), None
-        # On a device labels are dense, as are the samples.
-        keep_sparse = self._keeps_sparse_labels() and not is_device_array(X)
-        labels, known = split_label_matrix(labels, keep_sparse, self)
-        self._set_shapes(X, labels)
+            return X, self._validate_one_target(np.asarray(labels)), None
         if hasattr(Y, "columns"):
             self.label_names_ = np.asarray(Y.columns, dtype=object)
+        labels, known = split_unknown(compute([labels])[0] if is_dask(labels) else labels, "y")
+        if known is not None and not self._fits_unknown:
+            raise ValueError(
+                f"y holds nan, and {type(self).__name__} cannot learn from unknown labels: use "
+                "KinEnsembleClassifier or MultiLabelLogisticRegression, leave out the rows with "
+                "unknown labels, or write 0 where a label does not apply."
+            )
+        if known is not None and not known.any():
+            raise ValueError("y holds no known label: write 0 or 1 where a label is known.")
+        if in_blocks and known is not None and not self._fits_unknown_blocks:
+            X = X.gather()
+        # On a device labels are dense, as are the samples.
+        if not self._keeps_sparse_labels() or is_device_array(X):
+            labels = as_dense(labels)
+        labels = labels.astype(np.uint8)
+        self._set_shapes(X, labels)
+        self._sparse_labels = sparse.issparse(labels) and not in_blocks
         return X, labels, known
 
-    def _gathers_unknown(self, Y: Any) -> bool:
-        """Return whether some labels are unknown, which ``fit`` takes in memory only."""
-        is_whole = getattr(Y, "dtype", np.dtype(object)).kind in "biu"
-        if Y is None or is_whole or self._fits_unknown_blocks:
-            return False
-        values = compute([Y])[0] if is_dask(Y) else Y
-        values = values.data if sparse.issparse(values) else values
-        return unknown_cells(np.asarray(values)) is not None
-
-    def _validate_blocks(self, X: Any, y: Any) -> tuple[DaskRows, Any]:
-        """Validate training data on Dask, whose values are checked when they are computed."""
+    def _validate_blocks(self, X: Any) -> DaskRows:
+        """Validate training samples on Dask; blocks without rows are left out."""
         rows = X if isinstance(X, DaskRows) else DaskRows.from_dask(X)
-        check_target_given(self, y)
-        for name in ("label_names_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
         if 0 in rows.shape:
             raise ValueError(f"X is empty: its shape is {rows.shape}.")
-        if hasattr(y, "columns"):
-            self.label_names_ = np.asarray(y.columns, dtype=object)
-        labels = with_known_length(y)
-        if len(labels.shape) == 1:
-            self.n_features_in_, self._one_target, self._sparse_labels = rows.shape[1], True, False
-            labels = self._validate_one_target(np.asarray(labels))
-        else:
-            self._set_shapes(rows, labels)
-            self._sparse_labels = False
-        check_consistent_length(rows, labels)
-        return rows, labels
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = rows.shape[1]
+        return rows.filled()
 
     def _set_shapes(self, X: Matrix, Y: Array) -> None:
         """Set the fitted attributes that follow from validated X and the label matrix Y."""

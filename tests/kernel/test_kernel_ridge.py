@@ -420,7 +420,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
     X, Y = noisy(60)
     regression = KernelRidgeLOOClassifier(random_state=0).fit(X, Y)._regression
     expected = regression.scores(X)
-    monkeypatch.setattr("labelkin.rows._rows._BATCH_VALUES", 7 * 60)
+    monkeypatch.setattr("labelkin.rows._arrays._CACHED_ENTRIES", 7 * 60)
     np.testing.assert_allclose(regression.scores(X), expected, rtol=1e-9)
 
 

@@ -173,18 +173,6 @@ def test_sparse_training_data():
         assert_same(model.fit(sparse.csr_array(X[:150]), Y[:150]), X[150:])
 
 
-@pytest.mark.parametrize("classes", [[3, 7], ["no", "yes"], [False, True]])
-def test_one_dimensional_target(classes, scenes):
-    X, Y, test = scenes
-    y = np.array(classes)[Y[:, 0].astype(int)]
-    assert_same(MLkNNClassifier().fit(X, y), test)
-
-
-def test_one_class_only(scenes):
-    X, _, test = scenes
-    assert_same(MLkNNClassifier().fit(X, np.full(len(X), "yes")), test)
-
-
 def test_tiny_and_constant():
     X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 1.0]])
     Y = np.array([[1, 0], [1, 0], [1, 1]])
@@ -307,6 +295,8 @@ def test_what_cannot_be_exported(scenes):
         to_onnx("model.labelkin")
     with pytest.raises(NotFittedError):
         to_onnx(MLkNNClassifier())
+    with pytest.raises(ValueError, match="one-dimensional target cannot be exported"):
+        to_onnx(MLkNNClassifier().fit(X, Y[:, 0]))
 
 
 def test_too_large(monkeypatch):

@@ -80,13 +80,8 @@ def test_weights_and_cuts():
     np.testing.assert_array_equal(labels, model.predict(X[250:]))
 
 
-def test_one_dimensional_target_and_constant_labels():
+def test_few_rows_and_constant_labels():
     X, Y = measurements(np.random.default_rng(0))
-    y = np.where(Y[:, 0] == 1, "yes", "no")
-    model = KinEnsembleClassifier(**SMALL).fit(X[:80], y[:80])
-    found, labels = run(to_onnx(model), X[80:])
-    np.testing.assert_allclose(found, model.predict_proba(X[80:]), rtol=0, atol=1e-7)
-    np.testing.assert_array_equal(labels, model.predict(X[80:]))
     Y[:, 1] = 1
     model = KinEnsembleClassifier(**SMALL).fit(X[:3], Y[:3])  # trees of a single leaf among them
     found, _ = run(to_onnx(model), X[3:9])

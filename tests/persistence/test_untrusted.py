@@ -101,7 +101,7 @@ def attacks(marker):
         "a lookalike": {"object": ["labelkin_evil.Model", {}]},
         "a name that is none": {"name": ["os.system"]},
         "an unknown tag": {"reduce": ["os.system", [f"touch {text}"]]},
-        "two tags": {"tuple": [], "set": []},
+        "two tags": {"tuple": [], "dict": []},
         "no tag": {},
         "objects": {"array": ["|O", [1], "C"]},
         "another order": {"array": ["<f8", [0], "A"]},

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.rows import (
+    DaskRows,
     Labels,
     array_api_dispatch,
     as_rows,
@@ -36,7 +37,7 @@ def rows(request):
         import dask.array as da
 
         with dask.config.set(scheduler="synchronous"):
-            yield as_rows(da.from_array(X, chunks=(5, 7)))
+            yield DaskRows.from_dask(da.from_array(X, chunks=(5, 7)))
     else:
         yield as_rows(X)
 

@@ -42,7 +42,6 @@ def arrays(**changes):
 
 def test_valid_matrix():
     untrusted.check_compressed(**arrays())
-    untrusted.check_compressed(**arrays(shape=(3, 2)), format="csc")
 
 
 @pytest.mark.parametrize("name", INVALID)
@@ -100,7 +99,6 @@ def test_archive_that_unpacks_to_gigabytes():
 
 def test_limit_can_be_raised(monkeypatch):
     assert limits.max_unpacked(10) <= 2**28
-    assert limits.max_unpacked(10, 2**40) == 2**40
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "12345")
     assert limits.max_unpacked(10) == 12345
     monkeypatch.setenv("LABELKIN_MAX_UNPACKED", "much")

@@ -13,39 +13,26 @@ Below, all labels are fitted together by the Kin ensemble, with dense scores.
 
 
 class LabelClasses(np.ndarray):
-    """0 and 1 for each label, (q, 2); one label's are found by its number.
+    """0 and 1 for each label, (q, 2); one label's are a tuple.
 
-    scikit-learn's partial dependence looks for the number of a label, its ``target``, as for that
-    of a class, and refuses arrays in the place of a class.
+    scikit-learn's partial dependence refuses arrays in the place of a class, and searches for the
+    number of a label, its ``target``, as for that of a class.
     """
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, _LabelNumber):
+            return int(key)
         found = super().__getitem__(key)
-        single = self.ndim == 2 and isinstance(key, int | np.integer)
-        return _NumberedClasses(found.tolist(), int(key)) if single else found
+        is_label = self.ndim == 2 and isinstance(key, int | np.integer)
+        return tuple(found.tolist()) if is_label else found
 
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-        """Return where the number of a label would be among those of all labels."""
-        return np.arange(len(self)).searchsorted(v, side, sorter)
+        """Return the number of a label as the place of its classes."""
+        return _LabelNumber(v)
 
 
-class _NumberedClasses(tuple):
-    """The classes of one label, which equal its number."""
-
-    number: int
-
-    def __new__(cls, classes: Any, number: int) -> Any:
-        self = super().__new__(cls, classes)
-        self.number = number
-        return self
-
-    def __eq__(self, other: Any) -> bool:
-        return self.number == other if isinstance(other, int) else super().__eq__(other)
-
-    def __ne__(self, other: Any) -> bool:
-        return not self == other
-
-    __hash__ = tuple.__hash__
+class _LabelNumber(int):
+    """The number of a label that was searched for, and found in its place."""
 
 
 def as_matrix(values: Any, name: str) -> Any:

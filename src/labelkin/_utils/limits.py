@@ -15,18 +15,16 @@ _FREE_BYTES = 2**28
 _MAX_RATIO = 100
 
 
-def max_unpacked(packed: int, chosen: int | None = None) -> int:
+def max_unpacked(packed: int) -> int:
     """Return the most bytes that a compressed file of `packed` bytes may unpack to.
 
-    That is `chosen`, or the environment variable ``LABELKIN_MAX_UNPACKED``, or 256 MiB or 100 times
-    the file's size, whichever is more, and at most half of the memory that is available.
+    That is the environment variable ``LABELKIN_MAX_UNPACKED``, or 256 MiB or 100 times the file's
+    size, whichever is more, and at most half of the memory that is available.
     """
-    if chosen is None and (text := os.environ.get(SIZE_VARIABLE)):
+    if text := os.environ.get(SIZE_VARIABLE):
         if not text.isascii() or not text.isdigit():
             raise ArgumentError(f"{SIZE_VARIABLE} must be a number of bytes, not {text!r}.")
-        chosen = int(text)
-    if chosen is not None:
-        return chosen
+        return int(text)
     limit = max(_FREE_BYTES, _MAX_RATIO * packed)
     memory = available_memory()
     return limit if memory is None else min(limit, max(memory // 2, _FREE_BYTES // 4))
@@ -56,13 +54,13 @@ def too_large(limit: int, what: str = "the file") -> str:
     )
 
 
-def check_archive(archive: zipfile.ZipFile, packed: int, chosen: int | None = None) -> None:
+def check_archive(archive: zipfile.ZipFile, packed: int) -> None:
     """Raise ValueError for a zip archive that unpacks to too much, or that names a part twice.
 
     `zipfile` reads no more of a part than the directory declares, so the sum of the declared
     sizes bounds the memory.
     """
-    limit = max_unpacked(packed, chosen)
+    limit = max_unpacked(packed)
     entries = archive.infolist()
     if sum(entry.file_size for entry in entries) > limit:
         raise ValueError(too_large(limit))

@@ -49,13 +49,10 @@ def check_json(value: Any, form: Any) -> None:
 
 
 def array_of(raw: Any, dtype: np.dtype, shape: Sequence[int], order: Any = "C") -> np.ndarray:
-    """Return an array of numbers, strings or records of them, made of bytes.
+    """Return an array of a dtype of numbers, strings or records of them, made of bytes.
 
     ValueError is raised unless the bytes are as many as the dtype and the shape need.
     """
-    parts = [dtype] if dtype.names is None else [dtype[name] for name in dtype.names]
-    if any(part.kind not in "biufUS" for part in parts):
-        raise ValueError(f"an array holds {dtype}, which is not expected here")
     if min(shape, default=0) < 0:
         raise ValueError("an array has a negative length")
     # No memory for an array without entries, whatever its other lengths: they are bounded too.
@@ -81,27 +78,22 @@ def read_npy(raw: bytes) -> np.ndarray:
         shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
         raise ValueError("an array has an unknown version of NumPy's format")
-    if dtype.names is not None:
+    if dtype.kind not in "biufUS":
         raise ValueError(f"an array holds {dtype}, which is not expected here")
     return array_of(raw[stream.tell() :], dtype, shape, "F" if fortran else "C")
 
 
-def read_npz(raw: bytes, names: Iterable[str], chosen: int | None = None) -> dict[str, np.ndarray]:
-    """Return those arrays of an ``.npz`` archive that have one of some names.
-
-    `chosen`: the most bytes that the file may unpack to; see `max_unpacked`.
-    """
+def read_npz(raw: bytes, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Return those arrays of an ``.npz`` archive that have one of some names."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        check_archive(archive, len(raw), chosen)
+        check_archive(archive, len(raw))
         members = set(archive.namelist())
         found = [name for name in names if f"{name}.npy" in members]
         return {name: read_npy(archive.read(f"{name}.npy")) for name in found}
 
 
-def check_compressed(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any, format: str = "csr"
-) -> None:
-    """Raise ValueError unless arrays are a valid CSR (or CSC) matrix of a shape.
+def check_compressed(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> None:
+    """Raise ValueError unless arrays are a valid CSR matrix of a shape.
 
     SciPy's own ``check_format(full_check=True)`` passes over the indices where ``indptr[-1]`` is
     0, and its compiled code then follows the other entries of `indptr` out of bounds.
@@ -109,14 +101,14 @@ def check_compressed(
     sizes = tuple(int(size) for size in shape)
     if len(sizes) != 2 or min(sizes) < 0 or max(sizes) > np.iinfo(np.int64).max // 16:
         raise ValueError("the shape of a sparse matrix is not two sizes")
-    n_major, n_minor = sizes if format == "csr" else sizes[::-1]
+    n_rows, n_columns = sizes
     arrays = {"data": data, "indices": indices, "indptr": indptr}
     for name, array in arrays.items():
         kinds = "biuf" if name == "data" else "iu"
         if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in kinds:
             raise ValueError(f"{name} of a sparse matrix is not a vector of numbers")
-    if len(indptr) != n_major + 1:
-        raise ValueError(f"indptr of a sparse matrix has {len(indptr)} entries, not {n_major + 1}")
+    if len(indptr) != n_rows + 1:
+        raise ValueError(f"indptr of a sparse matrix has {len(indptr)} entries, not {n_rows + 1}")
     if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
         raise ValueError("indptr of a sparse matrix does not begin with 0 or decreases")
     if not int(indptr[-1]) == len(indices) == len(data):
@@ -124,5 +116,5 @@ def check_compressed(
             f"indptr of a sparse matrix ends with {int(indptr[-1])} for {len(indices)} indices "
             f"and {len(data)} values"
         )
-    if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < n_minor:
+    if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < n_columns:
         raise ValueError("an index of a sparse matrix is out of range")

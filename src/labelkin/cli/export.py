@@ -50,12 +50,7 @@ def command(
 
     with progress_bar("exporting", hidden=quiet or as_json):
         saved = load_saved_model(model, expected_sha256)
-        exported = to_onnx(
-            saved.classifier.pipeline_,
-            dtype="float32" if float32 else "float64",
-            names=saved.labels.names,
-            features=saved.classifier.schema_.names,
-        )
+        exported = to_onnx(saved.classifier, dtype="float32" if float32 else "float64")
         raw = exported.SerializeToString()
     with open_for_writing(out) as file:
         file.write(raw)

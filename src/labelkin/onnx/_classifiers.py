@@ -223,7 +223,8 @@ def _score(learner: Any, rows: Tensor) -> Tensor:
     if isinstance(learner, PartLearner):
         return _score(learner.learner, rows)
     if isinstance(learner, LogisticLearner):
-        return _regress_linearly(learner, rows)
+        product = rows.promote(np.float64) @ rows.graph.matrix(learner.coef_)
+        return product / learner.unit_ + learner.intercept_
     if isinstance(learner, TreesLearner):
         return _mean_of_trees(learner.forest_.estimators_, rows)
     if isinstance(learner, LabelTreesLearner):
@@ -245,12 +246,6 @@ def _combine(combination: Combination, scores: list[Tensor]) -> Tensor:
 def _odds(curves: SlopeCalibration, scores: Tensor) -> Tensor:
     share = curves.share_ if curves.scale == "log_odds" else None
     return _log_odds(scores, curves.slope_, curves.intercept_, share)
-
-
-def _regress_linearly(learner: LogisticLearner, rows: Tensor) -> Tensor:
-    """Add the log odds of a fitted logistic regression."""
-    product = rows.promote(np.float64) @ rows.graph.matrix(learner.coef_)
-    return product / learner.unit_ + learner.intercept_
 
 
 # ---------------------------------------------------------------------------- kernel ridge
@@ -320,41 +315,37 @@ def _sum_in_loop(add: Any, count: int, rows: Tensor, width: int) -> Tensor:
 def _mean_of_trees(trees: list[Any], rows: Tensor) -> Tensor:
     """Add the mean of the predictions of fitted scikit-learn regression trees.
 
-    ONNX's operator has one value per leaf. Here it is the row of the leaf's values in a table, in
-    which equal ones are stored once.
+    Each tree is a target of ONNX's operator. Its value is the row of the leaf's values in a table,
+    in which equal ones are stored once.
     """
-    graph, nodes = rows.graph, [_nodes(tree.tree_) for tree in trees]
-    left, right, feature, threshold, value = map(np.concatenate, zip(*nodes, strict=True))
-    sizes = [len(tree[0]) for tree in nodes]
-    roots = np.cumsum([0, *sizes[:-1]])
-    tree_of, root_of = np.repeat(np.arange(len(trees)), sizes), np.repeat(roots, sizes)
-    # Splits and leaves are numbered apart. Below one split, the numbers of a split and a leaf must
-    # differ in ONNX Runtime before 1.25: unused leaves make all numbers of leaves larger.
+    graph, nodes = rows.graph, [tree.tree_ for tree in trees]
+    left, right, feature, threshold, value = (
+        np.concatenate([getattr(tree, name) for tree in nodes])
+        for name in ("children_left", "children_right", "feature", "threshold", "value")
+    )
+    number = np.concatenate([np.arange(tree.node_count) for tree in nodes])
+    tree_of = np.repeat(np.arange(len(nodes)), [tree.node_count for tree in nodes])
     is_leaf = left < 0
-    unused = max(tree.get_depth() for tree in trees) + 3
-    number = np.where(is_leaf, np.cumsum(is_leaf) + unused, np.cumsum(~is_leaf)) - 1
-    sides: dict[str, list[int]] = {}
-    for side, child in (("true", left), ("false", right)):
-        child = (root_of + child)[~is_leaf]
-        sides[f"nodes_{side}nodeids"] = number[child].tolist()
-        sides[f"nodes_{side}leafs"] = is_leaf[child].astype(int).tolist()
     # Rows in single precision are compared with thresholds in double precision. The next lower
     # number in single precision gives the same result.
-    exact = threshold[~is_leaf]
-    short = exact.astype(np.float32)
-    short = np.where(short > exact, np.nextafter(short, np.float32(-np.inf)), short)
+    short = threshold.astype(np.float32)
+    short = np.where(short > threshold, np.nextafter(short, np.float32(-np.inf)), short)
     values, place = np.unique(value[is_leaf, :, 0], axis=0, return_inverse=True)
     found = rows.astype(np.float32).op(
-        "TreeEnsemble",
+        "TreeEnsembleRegressor",
         domain="ai.onnx.ml",
         n_targets=len(trees),
-        tree_roots=number[roots].tolist(),
-        nodes_featureids=feature[~is_leaf].tolist(),
-        nodes_splits=graph.attribute(short),
-        nodes_modes=graph.attribute(np.zeros(len(short), dtype=np.uint8)),  # ≤
-        leaf_targetids=np.append(np.zeros(unused, int), tree_of[is_leaf]).tolist(),
-        leaf_weights=graph.attribute(np.append(np.zeros(unused), place).astype(np.float32)),
-        **sides,
+        nodes_treeids=tree_of.tolist(),
+        nodes_nodeids=number.tolist(),
+        nodes_featureids=np.maximum(feature, 0).tolist(),
+        nodes_values=np.where(is_leaf, 0, short).tolist(),
+        nodes_modes=np.where(is_leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        nodes_truenodeids=np.maximum(left, 0).tolist(),
+        nodes_falsenodeids=np.maximum(right, 0).tolist(),
+        target_treeids=tree_of[is_leaf].tolist(),
+        target_nodeids=number[is_leaf].tolist(),
+        target_ids=tree_of[is_leaf].tolist(),
+        target_weights=place.astype(float).tolist(),
     )
     places, table = found.astype(np.int64), graph.matrix(values.astype(np.float32))
 
@@ -363,15 +354,6 @@ def _mean_of_trees(trees: list[Any], rows: Tensor) -> Tensor:
         return number.equals(number), sums + own.take_from(table)
 
     return _sum_in_loop(add_tree, len(trees), rows, values.shape[1]) / len(trees)
-
-
-def _nodes(tree: Any) -> tuple[Array, ...]:
-    """Return children, features, thresholds and values; one leaf becomes two below a split."""
-    if len(tree.feature) > 1:
-        children = tree.children_left, tree.children_right
-        return *children, tree.feature, tree.threshold, tree.value
-    children = np.array([1, -1, -1]), np.array([2, -1, -1])
-    return *children, np.zeros(3, int), np.zeros(3), np.repeat(tree.value, 3, axis=0)
 
 
 # ---------------------------------------------------------------------- calibration curves

@@ -11,20 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 import labelkin
 from labelkin._utils.files import open_for_writing
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import label_names, label_names_of
 from labelkin.onnx import _classifiers, _text  # noqa: F401  (fill the table)
-from labelkin.onnx._graph import Graph, Shape, Tensor, hstack
-from labelkin.onnx._transformers import Prediction, convert, final_step, reads_strings, unwrap
+from labelkin.onnx._graph import Graph, Shape, Tensor
+from labelkin.onnx._transformers import convert, final_step, reads_strings, unwrap
 from labelkin.rows import ensure_on_host, to_host
 
 
-def to_onnx(
-    model: Any,
-    *,
-    dtype: DTypeLike = np.float64,
-    names: Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
-) -> Any:
+def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
     """Return a fitted classifier as an ONNX model.
 
     The model has one input ``X``, (N, n_features), for any number of rows. Where some columns
@@ -32,10 +26,8 @@ def to_onnx(
     an underscore where that is the name of an output). A missing string is the empty string.
 
     The outputs are ``probabilities``, (N, n_labels), and ``labels``, (N, n_labels) of 0 and 1.
-    After a one-dimensional target they have the form of ``predict_proba`` and ``predict``: one
-    column per class, and the class of each row. The names of the labels are in the model's
-    metadata, as a JSON list under ``label_names``; those of the columns, where they are known,
-    under ``feature_names``.
+    The names of the labels, or numbers from 0, are in the model's metadata, as a JSON list under
+    ``label_names``; those of the columns, where they are known, under ``feature_names``.
 
     Parameters
     ----------
@@ -45,23 +37,18 @@ def to_onnx(
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
         `DecisionClassifier` of thresholds; a `TableClassifier` of one, which is also what
         ``labelkin fit`` writes; or a pipeline or a search that ends in one, after scalers,
-        `SimpleImputer`, `OneHotEncoder` that keeps all categories, `CountVectorizer`,
-        `TfidfTransformer`, `TfidfVectorizer`, a `ColumnTransformer` of these,
-        `PairwiseConstraintProjection` or `MDDM`. It may have been fitted on a device.
+        `SimpleImputer`, `OneHotEncoder` that keeps all categories, `TfidfVectorizer` of single
+        words, a `ColumnTransformer` of these, `PairwiseConstraintProjection` or `MDDM`. It may
+        have been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
         classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is
         always double.
-    names : sequence of str, default=None
-        Names of the labels; None stands for the model's own, else numbers from 0.
-    features : sequence of str, default=None
-        Names of the columns; None stands for the model's own, where it has any.
 
     Returns
     -------
     onnx.ModelProto
-        Opset 17, or 20 with texts; with trees, set 5 of ``ai.onnx.ml``. Its size is that of
-        ``SerializeToString()``.
+        Opset 17, or 20 with texts. Its size is that of ``SerializeToString()``.
 
     Notes
     -----
@@ -99,15 +86,19 @@ def to_onnx(
     if not hasattr(model, "fit"):
         raise ValueError(f"model must be a fitted classifier, got {type(model).__name__}.")
     check_is_fitted(model)
+    names, features = label_names_of(model), getattr(model, "feature_names_in_", None)
     model = unwrap(model)
     if ensure_on_host(final := final_step(model)) is not final:
         model = to_host(model)
         final = final_step(model)
-    if features is None:
-        features = getattr(model, "feature_names_in_", None)
     inputs = _inputs(model, Graph(), dtype, features)
     columns = [tensor for tensor, _ in inputs]
     prediction = convert(model, columns[0] if columns[0].name == "X" else columns)
+    if final._one_target:
+        raise ValueError(
+            "A model of a one-dimensional target cannot be exported to ONNX; fit it to y as a "
+            "matrix of 0 and 1 with one column."
+        )
     lists = {"label_names": label_names(final) if names is None else names}
     lists |= {} if features is None else {"feature_names": features}
     metadata = {
@@ -115,9 +106,13 @@ def to_onnx(
         for name, values in lists.items()
     }
     metadata |= {"estimator": type(final).__name__, "labelkin_version": labelkin.__version__}
-    return columns[0].graph.model(
-        inputs, _outputs(final, prediction, dtype), metadata, producer_version=labelkin.__version__
-    )
+    shape: Shape = ["N", len(final.classes_)]
+    outputs = {
+        "probabilities": (prediction.probabilities.astype(dtype), shape),
+        "labels": (prediction.labels.astype(np.int64), shape),
+    }
+    version = labelkin.__version__
+    return columns[0].graph.model(inputs, outputs, metadata, producer_version=version)
 
 
 def _inputs(
@@ -137,41 +132,16 @@ def _inputs(
     return list(found.values())
 
 
-def _outputs(
-    final: Any, prediction: Prediction, dtype: np.dtype
-) -> dict[str, tuple[Tensor, Shape]]:
-    """Return the outputs in the form of predict_proba and predict, with their shapes."""
-    positive, labels = prediction.probabilities, prediction.labels.astype(np.int64)
-    classes = final.classes_
-    shape: Shape = ["N", len(classes)]
-    if not final._one_target:
-        return {"probabilities": (positive.astype(dtype), shape), "labels": (labels, shape)}
-    # A single class has probability 1, written as p == p to have one row per sample.
-    both = [1 - positive, positive] if len(classes) == 2 else [positive.equals(positive)]
-    if classes.dtype.kind not in "biuf":
-        classes = np.array([str(value) for value in classes], dtype=object)
-    chosen = labels.reshape(-1).at_most(len(classes) - 1).take_from(classes)
-    return {"probabilities": (hstack(both).astype(dtype), shape), "labels": (chosen, ["N"])}
-
-
-def save_onnx(
-    model: Any,
-    path: str | Path,
-    *,
-    dtype: DTypeLike = np.float64,
-    names: Sequence[str] | None = None,
-    features: Sequence[str] | None = None,
-) -> None:
+def save_onnx(model: Any, path: str | Path, *, dtype: DTypeLike = np.float64) -> None:
     """Write a fitted classifier as an ONNX file, whole or not at all.
 
     Parameters
     ----------
-    model, dtype, names, features
+    model, dtype
         See `to_onnx`.
     path : str or Path
         The file; an existing one is replaced.
     """
-    exported = to_onnx(model, dtype=dtype, names=names, features=features)
-    content = exported.SerializeToString()
+    content = to_onnx(model, dtype=dtype).SerializeToString()
     with open_for_writing(path) as file:
         file.write(content)

@@ -14,7 +14,7 @@ from labelkin.base import Array, Matrix
 # The set of operators by domain, old ones so that older runtimes can run the files. A graph with
 # an operator that came later requires the later set.
 _OPSETS = {"": 17, "ai.onnx.ml": 3, "com.microsoft": 1}
-_SINCE = {"StringConcat": 20, "TreeEnsemble": 5}
+_SINCE = {"StringConcat": 20}
 _IR_VERSION = 8
 # The size limit of a protocol buffer, and so of an ONNX file.
 _LIMIT = 2**31 - 2**20
@@ -51,9 +51,6 @@ class Tensor:
     __and__, __or__ = _operator("And"), _operator("Or")
     equals = _operator("Equal", bool)
     at_least, at_most = _operator("Max"), _operator("Min")
-
-    def __rsub__(self, other: Any) -> "Tensor":
-        return self.graph.constant(np.asarray(other, dtype=self.dtype)) - self
 
     def op(
         self, kind: str, *others: Any, dtype: DTypeLike | None = None, **attributes: Any
@@ -95,10 +92,9 @@ class Tensor:
         parts = [v if isinstance(v, Tensor) else np.asarray(v, dtype=dtype) for v in (yes, no)]
         return self.op("Where", *parts, dtype=dtype)
 
-    def unit_rows(self, norm: str = "l2") -> "Tensor":
+    def unit_rows(self) -> "Tensor":
         """Scale rows to length 1; rows of zeros stay as they are."""
-        norms = (self.op("Abs") if norm == "l1" else self * self).sum(1, keepdims=True)
-        norms = norms if norm == "l1" else norms.op("Sqrt")
+        norms = (self * self).sum(1, keepdims=True).op("Sqrt")
         return self / (norms > 0).choose(norms, 1)
 
 

@@ -1,4 +1,4 @@
-r"""Converters of texts, into word counts and TF-IDF weights, and of dates.
+r"""Converters of texts, into TF-IDF weights of their words, and of dates.
 
 ONNX has no operator for lower case or for removing accents that gives the same result on every
 machine. Both work character by character, so texts are split into characters, each is replaced,
@@ -12,47 +12,53 @@ import unicodedata
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.onnx._transformers import convert
 from labelkin.tabular._dates import DateEncoder
 
-# The least length of a word, by the pattern that finds words.
-_LENGTHS = {r"(?u)\b\w\w+\b": 2, r"\b\w\w+\b": 2, r"(?u)\b\w+\b": 1, r"\b\w+\b": 1}
 # A word with the punctuation around it and the space before; a long one in several pieces.
 _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
 _PAD = "\x01"  # not a character of words
-
-
-@convert.register
-def _count_vectorizer(step: CountVectorizer, rows: Tensor) -> Tensor:
-    _check(step)
-    texts = _with_another(rows, "one")
-    if step.lowercase or step.strip_accents:
-        texts = _replace_characters(texts, step)
-    pattern = rf"[\p{{L}}\p{{N}}_]{{{_LENGTHS[step.token_pattern]},}}"
-    words = _split(texts, pad_value=_PAD, tokenexp=pattern)
-    pool = _pool(step)
-    counts = words.op("TfIdfVectorizer", dtype="f4", mode="TF", max_skip_count=0, **pool)
-    counts = counts.op("Slice", np.array([0]), np.array([-1]), np.array([0]))
-    if step.binary:
-        counts = counts > 0
-    return counts.astype(step.dtype if np.dtype(step.dtype).kind == "f" else np.float64)
-
-
-@convert.register
-def _tfidf_transformer(step: TfidfTransformer, rows: Tensor) -> Tensor:
-    if step.sublinear_tf:
-        rows = (rows > 0).choose(rows.at_least(1).op("Log") + 1, 0)
-    if step.use_idf:
-        rows = rows * step.idf_
-    return rows if step.norm is None else rows.unit_rows(step.norm)
+# Parameters that must have their defaults.
+_DEFAULTS = ("analyzer", "ngram_range", "preprocessor", "tokenizer", "token_pattern", "vocabulary")
 
 
 @convert.register
 def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
-    return convert(step._tfidf, _count_vectorizer(step, rows))
+    usual = TfidfVectorizer()
+    unusual = [name for name in _DEFAULTS if getattr(step, name) != getattr(usual, name)]
+    unusual += ["strip_accents"] if step.strip_accents not in (None, "unicode") else []
+    unusual += ["norm"] if step.norm not in (None, "l2") else []
+    for name in unusual:
+        raise ValueError(
+            f"TfidfVectorizer with {name}={getattr(step, name)!r} cannot be exported to ONNX; keep "
+            "it in Python and export the steps after it."
+        )
+    texts = _with_another(rows, "one")
+    if step.lowercase or step.strip_accents:
+        texts = _replace_characters(texts, step)
+    words = _split(texts, pad_value=_PAD, tokenexp=r"[\p{L}\p{N}_]{2,}")
+    counts = words.op(
+        "TfIdfVectorizer",
+        dtype="f4",
+        mode="TF",
+        max_skip_count=0,
+        min_gram_length=1,
+        max_gram_length=1,
+        ngram_counts=[0],
+        ngram_indexes=[int(column) for column in step.vocabulary_.values()],
+        pool_strings=list(step.vocabulary_),
+    )
+    counts = counts.op("Slice", np.array([0]), np.array([-1]), np.array([0]))
+    counts = counts.at_most(1) if step.binary else counts
+    weights = counts.astype(step.dtype if np.dtype(step.dtype).kind == "f" else np.float64)
+    if step.sublinear_tf:
+        weights = (weights > 0).choose(weights.at_least(1).op("Log") + 1, 0)
+    if step.use_idf:
+        weights = weights * step.idf_
+    return weights if step.norm is None else weights.unit_rows()
 
 
 def _with_another(rows: Tensor, text: str) -> Tensor:
@@ -69,61 +75,26 @@ def _split(strings: Tensor, **how: Any) -> Tensor:
     return strings.op("Tokenizer", domain="com.microsoft", mark=0, mincharnum=1, **how)
 
 
-def _check(step: CountVectorizer) -> None:
-    """Raise ValueError for parameters that no graph can express."""
-    own = step.preprocessor or step.tokenizer or callable(step.strip_accents)
-    stops = step.get_stop_words() or ()
-    in_terms = step.ngram_range != (1, 1) or not set(step.vocabulary_).isdisjoint(stops)
-    reasons = {
-        "a preprocessor or tokenizer of your own": own,
-        f"analyzer={step.analyzer!r}": step.analyzer != "word",
-        f"token_pattern={step.token_pattern!r}": step.token_pattern not in _LENGTHS,
-        "stop words inside its terms": stops and in_terms,
-    }
-    for reason, applies in reasons.items():
-        if applies:
-            raise ValueError(
-                f"{type(step).__name__} with {reason} cannot be exported to ONNX; keep it in "
-                "Python and export the steps after it."
-            )
-
-
-def _pool(step: CountVectorizer) -> dict[str, Any]:
-    """Return the vocabulary in the operator's order: single words first, then pairs."""
-    low, high = step.ngram_range
-    terms = [(term.split(" "), int(column)) for term, column in step.vocabulary_.items()]
-    terms.sort(key=lambda term: (len(term[0]), term[1]))
-    lengths = np.array([len(words) for words, _ in terms])
-    return {
-        "min_gram_length": low,
-        "max_gram_length": high,
-        "ngram_counts": [int(lengths[lengths < n].sum()) for n in range(1, high + 1)],
-        "ngram_indexes": [column for _, column in terms],
-        "pool_strings": [word for words, _ in terms for word in words],
-    }
-
-
 # ----------------------------------------------------------------------------- characters
 
 
-def _replace_characters(texts: Tensor, step: CountVectorizer) -> Tensor:
+def _replace_characters(texts: Tensor, step: TfidfVectorizer) -> Tensor:
     """Add texts in lower case or without accents, and with white space shortened.
 
     Each distinct piece is processed once: texts have most of their pieces in common.
     """
     preprocess = step.build_preprocessor()
-    removes = step.strip_accents == "ascii"  # what has no ASCII letters
     plain = {}
     for letter in map(chr, range(sys.maxunicode + 1)):
         if unicodedata.category(letter) not in ("Cn", "Co", "Cs"):  # not characters of texts
             replaced = preprocess(letter)
-            if replaced if removes else replaced != letter:
+            if replaced != letter:
                 plain[letter] = replaced
     pieces = _split(texts, pad_value="", tokenexp=_PIECE)
     different, _, back = texts.graph.ops("Unique", pieces, dtypes=[object, np.int64, np.int64])
     letters = _split(different, pad_value="", separators=[""])
-    after = look_up(letters, plain, "" if removes else _PAD)
-    after = after if removes else after.equals(_PAD).choose(letters, after)
+    after = look_up(letters, plain, _PAD)
+    after = after.equals(_PAD).choose(letters, after)
     together = back.take_from(_join(after))
     return _join(together.op("Reshape", pieces.op("Shape", dtype=np.int64)))
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
@@ -230,7 +230,7 @@ def reads_strings(model: Any, width: int) -> Array:
     if isinstance(model, OneHotEncoder):
         return np.array([values.dtype.kind in "OUST" for values in model.categories_])
     if not isinstance(model, ColumnTransformer):
-        return np.full(width, isinstance(model, StringConverter | DateEncoder | CountVectorizer))
+        return np.full(width, isinstance(model, StringConverter | DateEncoder | TfidfVectorizer))
     strings, numbers = np.zeros((2, width), dtype=bool)
     for _, branch, places in _branches(model):
         read = reads_strings(branch, len(places))

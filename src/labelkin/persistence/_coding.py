@@ -27,14 +27,12 @@ from labelkin.persistence._types import (
 )
 
 _PLAIN = frozenset({type(None), bool, int, float, str})
-_SPARSE = {
-    kind.__name__: kind
-    for kind in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array, sparse.csc_matrix)
-}
+_SPARSE = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
 # What can be shared by several parts of a model.
 _SHARED = frozenset({"array", "tree", "random_state", "object", *_SPARSE})
 # A small file could make a model of 2^60 parts by mentioning each part twice in the next.
 _MAX_PARTS = 10**7
+_MAX_DEPTH = 100
 _MT19937_WORDS = 624
 
 
@@ -70,8 +68,6 @@ class Encoder:
             return "dict", [self.encode([*value]), self.encode([*value.values()])]
         if kind is tuple:
             return "tuple", self.encode([*value])
-        if kind is set:  # sorted, so that equal models give equal files
-            return "set", self.encode(sorted(value, key=repr))
         if kind is slice:
             return "slice", self.encode([value.start, value.stop, value.step])
         if isinstance(value, np.generic):
@@ -128,8 +124,8 @@ class Decoder:
     Nothing is imported or called that `labelkin.persistence._types` or `trusted` does not name.
     """
 
-    def __init__(self, block: bytes, trusted: Iterable[str] = (), max_depth: int = 100) -> None:
-        self._trusted, self._max_depth = set(trusted), max_depth
+    def __init__(self, block: bytes, trusted: Iterable[str] = ()) -> None:
+        self._trusted = set(trusted)
         self._block, self._at = memoryview(block), 0
         self._n_parts = 0
         self._shared: list[tuple[Any, int]] = []  # with the number of parts
@@ -143,10 +139,8 @@ class Decoder:
 
     def decode(self, value: Any, depth: int = 0) -> Any:
         """Return what a value of JSON stands for."""
-        if depth > self._max_depth:
-            raise ValueError(
-                f"it is nested more than {self._max_depth} deep; if you trust it, raise max_depth="
-            )
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"it is nested more than {_MAX_DEPTH} deep")
         self._count(1)
         if type(value) in _PLAIN:
             return value
@@ -177,7 +171,13 @@ class Decoder:
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         keys, values = self._items(content, depth)
-        return dict(zip(_check_keys(keys), values, strict=True))
+        for (
+            key
+        ) in keys:  # others can be chosen to have the same hash: n of them would take n² steps
+            plain = type(key) in _PLAIN or isinstance(key, np.generic)
+            if not plain or (type(key) is int and abs(key) >= 2**63):
+                raise ValueError("a key of a dictionary is not a name or a number")
+        return dict(zip(keys, values, strict=True))
 
     def _slice(self, content: Any, depth: int) -> slice:
         start, stop, step = content
@@ -208,7 +208,7 @@ class Decoder:
     def _sparse(self, content: Any, depth: int, kind: Any) -> Any:
         shape, *parts = content
         data, indices, indptr = (self.decode(part, depth) for part in parts)
-        check_compressed(data, indices, indptr, shape, kind.__name__[:3])
+        check_compressed(data, indices, indptr, shape)
         found = kind((data, indices, indptr), shape=tuple(shape))
         # The arrays themselves in place of SciPy's views: those that are shared become read-only.
         for name, array in (("indices", indices), ("indptr", indptr)):
@@ -265,15 +265,6 @@ def _index(value: Any) -> int:
     return value
 
 
-def _check_keys(keys: list[Any]) -> list[Any]:
-    """Refuse keys that can be chosen to have the same hash: n of them would take n² steps."""
-    for key in keys:
-        plain = type(key) in _PLAIN or isinstance(key, np.generic)
-        if not plain or (type(key) is int and abs(key) >= 2**63):
-            raise ValueError("a key of a dictionary is not a name or a number")
-    return keys
-
-
 def _dtype(spec: Any) -> np.dtype:
     """Return a dtype of plain values, or a record of such."""
     dtype = np.dtype(spec if isinstance(spec, str) else [(name, form) for name, form in spec])
@@ -292,7 +283,6 @@ _TAGS: dict[str, Any] = {
     "objects": Decoder._objects,
     "random_state": Decoder._random_state,
     "scalar": Decoder._scalar,
-    "set": lambda decoder, content, depth: set(_check_keys(decoder._items(content, depth))),
     "slice": Decoder._slice,
     "tree": Decoder._tree,
     "tuple": lambda decoder, content, depth: tuple(decoder._items(content, depth)),

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import os
 import warnings
 import zipfile
@@ -17,7 +18,7 @@ import labelkin
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, read_bytes, reason
 from labelkin._utils.labels import label_names_of
-from labelkin._utils.limits import check_archive, max_unpacked
+from labelkin._utils.limits import check_archive, max_unpacked, too_large
 from labelkin._utils.names import join_names
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._coding import Decoder, Encoder, UnknownTypeError
@@ -39,7 +40,6 @@ _HEAD_FORM = {
 _JSON_SHARE = 40
 # A tree of a forest takes 1 kB of JSON, whatever its size: this much is always accepted.
 _JSON_FLOOR = 2**24
-_MAX_DEPTH = 100
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def save_model(
         "label_names": names,
         "details": details or {},
     }
-    encoder, trusted = Encoder(trusted), set(trusted)
+    trusted = set(trusted)
+    encoder = Encoder(trusted)
     try:
         check_label_names(names or ())
         content = encoder.encode(model)
@@ -147,8 +148,6 @@ def load_model(
     *,
     trusted: Iterable[str] = (),
     expected_sha256: str | None = None,
-    max_bytes: int | None = None,
-    max_depth: int = _MAX_DEPTH,
 ) -> Any:
     """Read a model that :func:`save_model` wrote.
 
@@ -167,12 +166,6 @@ def load_model(
     expected_sha256 : str, optional
         The digest that :func:`save_model` returned, or ``sha256sum`` printed. A file with
         another one is refused before anything else is read.
-    max_bytes : int, optional
-        The most bytes that the file may unpack to. By default 256 MiB or 100 times its size,
-        whichever is more, and at most half of the available memory; the environment variable
-        ``LABELKIN_MAX_UNPACKED`` changes the default.
-    max_depth : int, default=100
-        How deep the parts of the model may be nested.
 
     Returns
     -------
@@ -183,13 +176,18 @@ def load_model(
     ------
     ValueError
         One sentence that names the file and what is wrong with it.
+
+    Notes
+    -----
+    A file may unpack to 256 MiB or 100 times its size, whichever is more, and to at most half of
+    the available memory, unless the environment variable ``LABELKIN_MAX_UNPACKED`` is the number
+    of bytes.
     """
     path = Path(path)
     raw = read_bytes(path)
     if expected_sha256 is not None:
         _check_digest(raw, expected_sha256, path)
-    limit = max_unpacked(len(raw), max_bytes)
-    info = _read_head(raw, path, limit)
+    info, archive = _open(raw, path)
     if info.sklearn_version != sklearn.__version__:
         warnings.warn(
             f"{path} was saved with scikit-learn {info.sklearn_version}, and {sklearn.__version__} "
@@ -198,11 +196,11 @@ def load_model(
             stacklevel=2,
         )
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            if archive.getinfo(_MODEL).file_size > max(limit // _JSON_SHARE, _JSON_FLOOR):
-                raise ValueError(f"its {_MODEL} is too large; if you trust it, raise max_bytes=")
-            content, numbers = json.loads(archive.read(_MODEL)), archive.read(_NUMBERS)
-        model = Decoder(numbers, trusted, max_depth).decode_all(content)
+        limit = max(max_unpacked(len(raw)) // _JSON_SHARE, _JSON_FLOOR)
+        if archive.getinfo(_MODEL).file_size > limit:
+            raise ValueError(too_large(limit, f"its {_MODEL}"))
+        content, numbers = json.loads(archive.read(_MODEL)), archive.read(_NUMBERS)
+        model = Decoder(numbers, trusted).decode_all(content)
     except UnknownTypeError as error:
         raise FormatError(
             path,
@@ -220,10 +218,10 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     """Return what a model file contains besides the model, without loading the model."""
     path = Path(path)
     raw = read_bytes(path)
-    return _read_head(raw, path, max_unpacked(len(raw)))
+    return _open(raw, path)[0]
 
 
-def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
+def _open(raw: bytes, path: Path) -> tuple[ModelInfo, zipfile.ZipFile]:
     """Check that a file is a labelkin model in the format that is read here."""
     if raw[:1] == b"\x80":
         raise FormatError(
@@ -231,12 +229,13 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
             "it is a pickle, which could run any code when loaded; labelkin reads models that "
             "labelkin fit or save_model wrote",
         )
+    limit = max_unpacked(len(raw))
     try:
-        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            check_archive(archive, len(raw), limit)
-            members = set(archive.namelist())
-            large = _HEAD in members and archive.getinfo(_HEAD).file_size > limit // _JSON_SHARE
-            text = archive.read(_HEAD) if _HEAD in members and not large else None
+        archive = zipfile.ZipFile(io.BytesIO(raw))
+        check_archive(archive, len(raw))
+        sizes = {part.filename: part.file_size for part in archive.infolist()}
+        is_ours = sizes.get(_HEAD, math.inf) <= limit // _JSON_SHARE
+        text = archive.read(_HEAD) if is_ours else None
     except ValueError as error:
         raise _damaged(path, error) from error
     except Exception as error:  # zipfile and zlib have kinds of their own
@@ -258,17 +257,10 @@ def _read_head(raw: bytes, path: Path, limit: int) -> ModelInfo:
             f"written by labelkin {version} in a format that labelkin {labelkin.__version__} does "
             f"not read; {cure}",
         )
-    if not {_MODEL, _NUMBERS} <= members:
-        raise _damaged(path, ValueError("a part is missing"))
-    digest = hashlib.sha256(raw).hexdigest()
-    return ModelInfo(
-        number,
-        version,
-        head.get("scikit-learn", ""),
-        head.get("label_names"),
-        head.get("details", {}),
-        digest,
-    )
+    versions = version, head.get("scikit-learn", "")
+    recorded = head.get("label_names"), head.get("details", {})
+    info = ModelInfo(number, *versions, *recorded, hashlib.sha256(raw).hexdigest())
+    return info, archive
 
 
 def _check_digest(raw: bytes, expected: str, path: Path) -> None:

@@ -33,7 +33,6 @@ from labelkin.rows._arrays import (
     eigh_positive,
     first_of_equals,
     inverse_cholesky,
-    is_accelerator,
     is_device_array,
     match,
     namespace,
@@ -49,10 +48,8 @@ from labelkin.rows._arrays import (
 from labelkin.rows._dask import (
     DaskBlocks,
     DaskRows,
-    as_rows,
     compute,
     constant,
-    is_dask,
     with_known_length,
 )
 from labelkin.rows._moving import (
@@ -62,4 +59,4 @@ from labelkin.rows._moving import (
     move_to_device,
     to_host,
 )
-from labelkin.rows._rows import Blocks, Labels, MemoryRows, Rows
+from labelkin.rows._rows import Blocks, Labels, MemoryRows, Rows, as_rows, is_dask

@@ -7,35 +7,19 @@ from importlib import import_module
 from itertools import pairwise
 from operator import getitem, matmul
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import assert_all_finite, gen_batches
 from sklearn.utils.validation import _check_n_features, check_is_fitted
 
-from labelkin.rows._arrays import HOST, Place, concatenate
-from labelkin.rows._rows import Blocks, MemoryRows, Rows, add
+from labelkin.rows._arrays import HOST, concatenate
+from labelkin.rows._rows import Blocks, Rows, add
 
 # Rows of one task when the queries are in memory.
 _QUERY_ROWS = 2**14
 # Results of blocks are combined through results of this many.
 _ARITY = 8
-
-
-def is_dask(X: Any) -> bool:
-    """Return whether X is a Dask array or DataFrame, or its rows in blocks on workers."""
-    return hasattr(X, "__dask_graph__") or isinstance(X, DaskRows)
-
-
-def as_rows(X: Any, place: Place | None = None) -> Rows:
-    """Return a matrix as rows; rows as they are.
-
-    `place` is where they are to be computed, if not where they lie.
-    """
-    if isinstance(X, Rows):
-        return X
-    return DaskRows.from_dask(X) if is_dask(X) else MemoryRows([X], place)
 
 
 class DaskBlocks(Blocks):
@@ -257,22 +241,12 @@ def _large_graphs() -> Iterator[None]:
 
 
 def _as_dask_array(blocks: list[Any], sizes: Any, meta: Any) -> Any:
-    """Return blocks of rows, empty ones too, as one Dask array."""
+    """Return blocks of rows as one Dask array, without the empty ones."""
     import dask.array as da
-    from dask.highlevelgraph import HighLevelGraph
 
-    name = f"labelkin-{uuid4().hex}"
-    further = (0,) * (meta.ndim - 1)
-    layer: dict[Any, Any] = {
-        (name, i, *further): (_identity, block.key) for i, block in enumerate(blocks)
-    }
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
-    chunks = (tuple(map(int, sizes)), *((width,) for width in meta.shape[1:]))
-    return da.Array(graph, name, chunks, meta=meta)
-
-
-def _identity(block: Any) -> Any:
-    return block
+    shapes = [(int(size), *meta.shape[1:]) for size in sizes]
+    parts = zip(blocks, shapes, strict=True)
+    return da.concatenate([da.from_delayed(block, shape, meta=meta) for block, shape in parts])
 
 
 # Functions of a block.

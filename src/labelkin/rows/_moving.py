@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from sklearn import config_context
 
-from labelkin._utils.optional import import_optional
 from labelkin.rows._arrays import as_dense, is_device_array, to_numpy
 
 
@@ -70,43 +70,28 @@ def array_api_dispatch() -> Iterator[None]:
 
 
 def move_to_device(X: Any, Y: Any, device: str) -> tuple[Any, Any]:
-    """Move samples and labels to a device, by torch where it is installed, else by CuPy.
+    """Move samples and labels, or None, to a device by torch; sparse matrices become dense.
 
-    "cpu" leaves them as they are; "cuda:1" is the second GPU. Sparse matrices become dense.
+    "cpu" leaves them as they are; "cuda:1" is the second GPU.
     """
     if device == "cpu":
         return X, Y
     kind, _, number = device.partition(":")
     if kind != "cuda" or (number and not number.isdigit()):
         raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:N', got {device!r}.")
-    index = int(number or 0)
-    torch, cupy = _import_or_none("torch"), _import_or_none("cupy")
-    if torch is not None:
-        n_devices = torch.cuda.device_count()
-    elif cupy is None:
-        raise ValueError(
-            f"device={device!r} needs torch or CuPy: install one of them with CUDA support."
-        )
-    else:
-        try:
-            n_devices = cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError:
-            n_devices = 0
+    try:
+        torch = import_module("torch")
+    except ImportError:
+        raise ValueError(f"device={device!r} needs torch: install it with CUDA support.") from None
+    index, n_devices = int(number or 0), torch.cuda.device_count()
     if index >= n_devices:
         raise ValueError(
-            f"device={device!r} does not exist: {'torch' if torch else 'CuPy'} finds "
-            f"{n_devices or 'no'} CUDA device{'s' * (n_devices != 1)}."
+            f"device={device!r} does not exist: torch finds {n_devices or 'no'} CUDA "
+            f"device{'s' * (n_devices != 1)}."
         )
-    dense = [a if a is None else np.ascontiguousarray(as_dense(a)) for a in (X, Y)]
-    if torch is not None:
-        where = {"device": f"cuda:{index}", "copy": True}
-        return tuple(a if a is None else torch.asarray(a, **where) for a in dense)  # type: ignore[return-value]
-    with cupy.cuda.Device(index):
-        return tuple(a if a is None else cupy.asarray(a) for a in dense)  # type: ignore[return-value]
 
+    def move(array: Any) -> Any:
+        dense = np.ascontiguousarray(as_dense(array))
+        return torch.asarray(dense, device=f"cuda:{index}", copy=True)
 
-def _import_or_none(module: str) -> Any:
-    try:
-        return import_optional(module)
-    except ImportError:
-        return None
+    return move(X), None if Y is None else move(Y)

@@ -22,12 +22,9 @@ from labelkin.rows._arrays import (
     is_device_array,
     match,
     namespace_and_device,
+    rows_per_block,
     take,
 )
-
-# Numbers of an array that is computed for some rows at a time: 8 MB in double precision. Larger
-# arrays take fresh memory from the system each time, which takes a third longer.
-_BATCH_VALUES = 2**20
 
 
 class Blocks:
@@ -179,11 +176,24 @@ class MemoryRows(Rows):
         return MemoryRows(self.collect(function, shared=shared), self.place)
 
     def batches(self, width: int) -> "MemoryRows":
-        X, size = self.gather(), max(1, _BATCH_VALUES // max(1, width))
+        X, size = self.gather(), rows_per_block(width, self.place.device, 1, max(1, len(self)))
         return MemoryRows([X[batch, :] for batch in gen_batches(len(self), size)], self.place)
 
     def placed(self) -> "MemoryRows":
         return MemoryRows([self.place.put(self.gather())])
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether X is a Dask array or DataFrame, or its rows in blocks on workers."""
+    return hasattr(X, "__dask_graph__") or getattr(X, "lazy", False) is True
+
+
+def as_rows(X: Any, place: Place | None = None) -> Rows:
+    """Return a matrix in memory as rows; rows as they are.
+
+    `place` is where they are to be computed, if not where they lie.
+    """
+    return X if isinstance(X, Rows) else MemoryRows([X], place)
 
 
 class LabelCounts(NamedTuple):
