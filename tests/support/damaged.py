@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read
-from labelkin.datasets.formats._mulan_xml import read_labels_xml
+from labelkin.datasets.formats._arff import read_labels_xml
 
 DENSE = rb"""% small
 @relation 'x: -C 2'

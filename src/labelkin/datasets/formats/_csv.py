@@ -6,6 +6,7 @@ pyarrow splits the text into cells; columns of numbers are then found among them
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import MISSING, default_names, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
-from labelkin.datasets.formats._raw_table import Guess, RawTable
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -25,24 +26,17 @@ _ROW_NUMBER = re.compile(r"Row #(\d+): ")
 _WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
-def read_csv(
-    raw: bytes,
-    budget: Budget,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    **options: Any,
-) -> RawTable:
-    """Return the content of a CSV file as a table; `options` are those of `take_header`.
+def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
+    """Return the content of a CSV file as a table.
 
     Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
-    source = str(budget.source)
+    source, delimiter = str(budget.source), options.delimiter
     if not raw.strip():
         raise FormatError(source, "not a CSV table (the file is empty)")
     guesses = []
-    text, found = decode(raw, source, encoding)
-    if encoding is None and found != "utf-8":
+    text, found = decode(raw, source, options.encoding)
+    if options.encoding is None and found != "utf-8":
         guesses.append(Guess(found, ("encoding",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
@@ -56,7 +50,7 @@ def read_csv(
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
     first = _read_first(text, source, delimiter)
     columns = _read_cells(text.encode(), len(first), budget, delimiter)
-    return take_header(columns, first, source, guesses, delimiter=delimiter, **options)
+    return take_header(columns, first, source, guesses, replace(options, delimiter=delimiter))
 
 
 def _read_cells(content: bytes, width: int, budget: Budget, delimiter: str) -> list[Any]:

@@ -166,7 +166,7 @@ def has_thousands(cell: str, decimal: str) -> bool:
     return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
 
 
-def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str:
+def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
     """Return the decimal mark that the values of string columns show; a point without evidence.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,19 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
 from labelkin.datasets.formats._dialect import decode
-from labelkin.datasets.formats._raw_table import RawTable, as_string, name_columns
+from labelkin.datasets.formats._raw_table import Options, RawTable, as_string, name_columns
 
 _CURE = "write one object per line, or one array of objects"
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
 
-def read_json(
-    raw: bytes, budget: Budget, *, encoding: str | None = None, as_strings: Iterable[str] = ()
-) -> RawTable:
+def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return records as a table; a field of a nested object becomes a column such as ``a.b``."""
     path = str(budget.source)
     budget.take(2 * len(raw) + _VALUE_BYTES * raw.count(b","))
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
-    text, _found = decode(raw, path, encoding)
+    text, _found = decode(raw, path, options.encoding)
     try:
         records = [_unique(list(_flatten(record, budget))) for record in _parse(text, path)]
     except _TwoFields as error:
@@ -46,7 +45,7 @@ def read_json(
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    found = make_table(columns, path, [], decimal=".", as_strings=as_strings)
+    found = make_table(columns, path, [], replace(options, decimal="."))
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found

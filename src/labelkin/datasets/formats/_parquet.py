@@ -6,12 +6,12 @@ from typing import Any
 from labelkin._utils.files import FormatError, reason
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._raw_table import RawTable, name_columns
+from labelkin.datasets.formats._raw_table import Options, RawTable, name_columns
 
 _ROWS = 10_000  # read at once
 
 
-def read_parquet(raw: bytes, budget: Budget) -> RawTable:
+def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     """Return a file as a table; it is read in batches, within a limit of memory.
 
     A value that repeats takes a few bytes in a file, whatever its size and number: texts are read

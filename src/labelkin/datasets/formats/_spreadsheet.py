@@ -10,6 +10,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NoReturn
@@ -22,7 +23,7 @@ from labelkin._utils.limits import check_archive
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
-from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _ELEMENT_BYTES = 40  # for an element: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
@@ -41,11 +42,9 @@ _Cells = Iterator[tuple[int, int, str, int, int]]
 _Rows = dict[int, dict[int, str]]
 
 
-def read_spreadsheet(
-    raw: bytes, budget: Budget, sheet: str | None = None, **options: Any
-) -> RawTable:
-    """Return a sheet as a table, by default the first; `options` are those of `take_header`."""
-    path = budget.source
+def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
+    """Return a sheet as a table, by default the first."""
+    path, sheet = budget.source, options.sheet
     if raw.startswith(_OLE):
         text = "an old .xls file or one with a password; save it as .xlsx without a password"
         raise FormatError(path, text)
@@ -55,7 +54,7 @@ def read_spreadsheet(
             is_excel = "xl/workbook.xml" in archive.namelist()
             parse = partial(_parse, archive, budget)
             sheets = _open_excel(parse) if is_excel else _open_document(parse)
-            chosen, rows = _choose(sheets, sheet, {*options.get("expected", ())}, budget)
+            chosen, rows = _choose(sheets, sheet, {*options.expected}, budget)
     except (FormatError, ArgumentError):
         raise
     except Exception as error:  # zip, deflate and XML raise errors of many kinds
@@ -79,7 +78,7 @@ def read_spreadsheet(
     budget.take_cells(len(numbers) * len(columns), len(columns))
     cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
     first = [rows[start].get(column) for column in columns]
-    return take_header(cells, first, str(path), guesses, decimal=".", **options)
+    return take_header(cells, first, str(path), guesses, replace(options, decimal="."))
 
 
 def _choose(
