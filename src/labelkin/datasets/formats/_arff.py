@@ -21,7 +21,7 @@ from labelkin._utils.files import (
     strip_compression,
 )
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import check_unique, find_labels
+from labelkin.datasets.formats._columns import check_unique, find_labels, normal_form
 from labelkin.datasets.formats._dialect import decode, parse_plain_number
 from labelkin.datasets.formats._raw_table import NO_YES, Options, RawTable
 
@@ -291,7 +291,7 @@ def read_labels_xml(path: str | Path) -> list[str]:
         if depth > 1:
             if "name" not in attributes:
                 raise ValueError("a <label> has no name")
-            names.append(attributes["name"])
+            names.append(normal_form(attributes["name"]))
 
     parser.StartDoctypeDeclHandler = refuse  # entities are declared in a document type
     parser.StartElementHandler = start

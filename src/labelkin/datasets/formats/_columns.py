@@ -11,7 +11,7 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names
+from labelkin._utils.names import abbreviate, join_names
 
 _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
 
@@ -44,10 +44,9 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
 def _suggestion(name: str, names: Sequence[str]) -> str:
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    shown = [n if n.isprintable() and len(n) <= 40 else shorten(n) for n in close or names[:5]]
     if close:
-        return f" Columns that could be meant: {', '.join(shown)}."
-    return f" Its columns are {', '.join(shown)}{', …' if len(names) > 5 else ''}."
+        return f" Columns that could be meant: {join_names([abbreviate(n, 40) for n in close])}."
+    return f" Its columns are {join_names([abbreviate(n, 40) for n in names])}."
 
 
 def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[str]:

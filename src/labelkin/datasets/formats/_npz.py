@@ -12,7 +12,7 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, reason, shorten, strip_compression
 from labelkin._utils.names import join_names
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import check_unique
+from labelkin.datasets.formats._columns import check_unique, normal_form
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
@@ -158,8 +158,8 @@ def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
     return RawTable(
         str(path),
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
-        None if features is None else features.tolist(),
-        None if labels is None else labels.tolist(),
+        None if features is None else [normal_form(name) for name in features.tolist()],
+        None if labels is None else [normal_form(name) for name in labels.tolist()],
         target.astype(np.uint8),
         n_values=None if n_values is None else n_values.astype(np.int32),
         split=None if split is None else split.astype(np.uint8),

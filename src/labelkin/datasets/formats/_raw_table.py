@@ -31,18 +31,9 @@ NO_LABELS = "it holds no labels; name the array or the file that does with y="
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
-# What pandas finds in a column of objects, by the kind that it is here.
-_INFERRED = {
-    "string": "string",
-    "integer": "number",
-    "floating": "number",
-    "mixed-integer-float": "number",
-    "boolean": "number",
-    "decimal": "number",
-    "date": "date",
-    "datetime": "date",
-    "datetime64": "date",
-}
+# What pandas finds in a column of objects.
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal"}
+_DATES = {"date", "datetime", "datetime64"}
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -99,17 +90,6 @@ class RawTable:
     """Number of values of each column of a matrix whose values have no names, 0 for numbers."""
     split: np.ndarray | None = None
     """0 for published training rows and 1 for test rows, where known."""
-
-    def __post_init__(self) -> None:
-        names = None if self.names is None else [normal_form(name) for name in self.names]
-        if names is not None and names != self.names:
-            check_unique(names, "column", self.source)
-            if not self.is_matrix:
-                self.data = self.data.rename(columns=normal_form)
-            self.names, self.texts = names, tuple(map(normal_form, self.texts))
-            self.nominal = {normal_form(name): found for name, found in self.nominal.items()}
-        if self.label_names is not None:
-            self.label_names = [normal_form(name) for name in self.label_names]
 
     @classmethod
     def of(cls, X: Any) -> "RawTable":
@@ -168,8 +148,10 @@ class RawTable:
         if types.is_datetime64_any_dtype(column.dtype):
             return "date"
         inferred = types.infer_dtype(column, skipna=True)
+        if inferred in _NUMBERS | _DATES:
+            return "number" if inferred in _NUMBERS else "date"
         if inferred not in ("mixed", "mixed-integer"):
-            return _INFERRED.get(inferred, "string" if inferred == "empty" else inferred)
+            return "string" if inferred == "empty" else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
             return "list"
@@ -210,11 +192,11 @@ class RawTable:
 
 
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
-    """Return names of which none occurs twice, and what was changed.
+    """Return names in normal form of which none occurs twice, and what was changed.
 
     The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
     """
-    names = list(names)
+    names = [None if name is None else normal_form(name) for name in names]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
