@@ -22,9 +22,8 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
 
-MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
-MISSING += ["NaN", "nan", "null", "NULL", "None"]
-_MISSING = frozenset(MISSING)
+_MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
+_MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
