@@ -50,7 +50,7 @@ def take_header(
     header = options.header
     if header is None:
         header = _find_header(columns, first, source, list(options.expected))
-    names = default_names(len(first))
+    names = _default_names(len(first))
     if header:
         below = _find_second_header(columns, first) if options.header is None else None
         if below is not None:
@@ -87,16 +87,18 @@ def make_table(
         # In such a file, 1.234 is more than a thousand.
         points = [name for name in names if columns[name].type == "double"]
         texts |= {name: _distinct(cells[name]) for name in points}
-    numeric = [name for name, values in texts.items() if values and are_numbers(values, mark)]
-    for name in numeric:
-        columns[name] = _parse_numbers(cells[name], texts[name], mark)
-    grouped = [name for name in numeric if any(has_thousands(cell, mark) for cell in texts[name])]
+    grouped, units = [], []
+    for name, values in texts.items():
+        if not values or not are_numbers(values, mark):
+            continue
+        columns[name] = _parse_numbers(cells[name], values, mark)
+        grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
+        if unit := max(map(unit_of, values)):
+            units.append(Guess(f"{name}: numbers in {unit}", ("category",)))
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
-    for name in numeric:
-        if unit := max(map(unit_of, texts[name])):
-            guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
+    guesses += units
     frame = import_optional("pyarrow").table(columns).to_pandas()
     return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
 
@@ -104,7 +106,7 @@ def make_table(
 # ------------------------------------------------------------------------------ the header
 
 
-def default_names(count: int) -> list[str]:
+def _default_names(count: int) -> list[str]:
     """Return the names of columns that have none, such as c1 and c2."""
     return [f"c{number}" for number in range(1, count + 1)]
 

@@ -82,19 +82,6 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     return found
 
 
-def find_features(
-    names: Sequence[str], labels: np.ndarray, drop: str | Iterable[str], path: str | Path
-) -> np.ndarray:
-    """Positions of the columns that are neither labels, given by position, nor dropped."""
-    dropped = find_columns(split_names(drop, names), names, path)
-    if (both := np.intersect1d(labels, dropped)).size:
-        raise FormatError(path, f"{shorten(names[both[0]])} is both a label and dropped")
-    features = np.setdiff1d(np.arange(len(names)), np.union1d(labels, dropped))
-    if not features.size:
-        raise FormatError(path, "no feature column is left besides labels and dropped columns")
-    return features
-
-
 def check_unique(
     names: Sequence[str], what: str, path: str | Path, line: int | None = None
 ) -> None:

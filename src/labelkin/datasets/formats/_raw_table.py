@@ -17,10 +17,11 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import (
     Labels,
     check_unique,
-    find_features,
+    find_columns,
     find_labels,
     normal_form,
     settle_missing,
+    split_names,
 )
 from labelkin.datasets.formats._dialect import parse_cell
 
@@ -188,7 +189,14 @@ class RawTable:
     def lists(self, name: str) -> list[list[Any]]:
         """Return a column of lists, each without missing items."""
         cells = [cell if isinstance(cell, _LISTS) else () for cell in self.column(name)]
-        return [[_plain(item) for item in cell if item is not None] for cell in cells]
+        return [
+            [
+                item.item() if isinstance(item, np.generic) else item
+                for item in cell
+                if item is not None
+            ]
+            for cell in cells
+        ]
 
 
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
@@ -210,11 +218,6 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
     return found, [Guess(text, ())] if changed else []
-
-
-def _plain(item: Any) -> Any:
-    """Return a NumPy scalar as Python's."""
-    return item.item() if isinstance(item, np.generic) else item
 
 
 def as_string(cell: Any) -> str:
@@ -275,7 +278,12 @@ def _split_columns(
         text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
         raise table.error(text, "labels")
     label_columns = find_labels(labels, names, table.source)
-    features = find_features(names, label_columns, drop, table.source)
+    dropped = find_columns(split_names(drop, names), names, table.source)
+    if (both := np.intersect1d(label_columns, dropped)).size:
+        raise table.error(f"{shorten(names[both[0]])} is both a label and dropped")
+    features = np.setdiff1d(np.arange(len(names)), np.union1d(label_columns, dropped))
+    if not features.size:
+        raise table.error("no feature column is left besides labels and dropped columns")
     label_names = [names[i] for i in label_columns]
     for name in label_names:
         if table.nominal.get(name, NO_YES) != NO_YES:

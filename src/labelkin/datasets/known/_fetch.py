@@ -24,7 +24,6 @@ from labelkin.datasets.formats._raw_table import Options, RawTable, make_bunch
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
 from labelkin.rows import first_of_equals
 
-_PARTS = ("train", "test")
 _TIMEOUT = 30.0  # seconds without a byte, after which the next address is tried
 
 
@@ -88,12 +87,10 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
         table = read_arff(read_unpacked(path), Budget(path), Options())
         parts[role] = make_bunch(table, labels, info.drop)
     if "all" not in parts:
-        bunch = _stack(parts["train"], parts["test"])
-    else:
-        bunch = parts["all"]
-        if "train" in parts:
-            bunch.split = _recover_split(bunch, parts["train"])
-    return bunch
+        return _stack(parts["train"], parts["test"])
+    if "train" in parts:
+        parts["all"].split = _recover_split(parts["all"], parts["train"])
+    return parts["all"]
 
 
 def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path) -> Path:
@@ -104,18 +101,15 @@ def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path) -> Path:
             print(f"downloading {url}", file=sys.stderr)
         try:
             content = _download(url)
-        except (OSError, HTTPException) as error:
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise ValueError("the file's sha256 is not the published one")
+        except (OSError, HTTPException, ValueError) as error:
+            damaged |= isinstance(error, ValueError)
             failures.append(f"{url}: {_reason(error)}")
-            continue
-        except ValueError as error:
-            failures.append(f"{url}: {error}")
         else:
-            if file.sha256 == hashlib.sha256(content).hexdigest():
-                path = scratch / file.name
-                path.write_bytes(content)
-                return path
-            failures.append(f"{url}: the file's sha256 is not the published one")
-        damaged = True
+            path = scratch / file.name
+            path.write_bytes(content)
+            return path
     raise (ValueError if damaged else ConnectionError)(
         f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
     )
@@ -157,7 +151,7 @@ def _reason(error: Exception) -> str:
         return "no answer in time"
     if isinstance(cause, IncompleteRead):
         return "the connection was cut"
-    return "no connection" if isinstance(cause, OSError) else f"{type(cause).__name__}: {cause}"
+    return "no connection" if isinstance(cause, OSError) else str(cause) or type(cause).__name__
 
 
 def _from_mat(path: Path) -> Bunch:
@@ -166,12 +160,11 @@ def _from_mat(path: Path) -> Bunch:
 
     content = loadmat(path)
     parts = []
-    for part in _PARTS:
+    for part in ("train", "test"):
         X = sp.csr_matrix(content[f"{part}_data"])
         Y = sp.csr_array(content[f"{part}_target"]).toarray()
         Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
-        table = RawTable(str(path), X, None, target=(Y > 0).astype(np.uint8))
-        parts.append(make_bunch(table))
+        parts.append(make_bunch(RawTable(path.name, X, None, target=(Y > 0).astype(np.uint8))))
     return _stack(*parts)
 
 
@@ -179,9 +172,8 @@ def _stack(train: Bunch, test: Bunch) -> Bunch:
     """Stack training and test rows, which have the same columns."""
     data = sp.vstack([sp.csr_array(train.data), sp.csr_array(test.data)], format="csr")
     split = np.repeat(np.array([0, 1], dtype=np.uint8), [len(train.target), len(test.target)])
-    return Bunch(
-        **{**train, "data": data, "target": np.vstack([train.target, test.target]), "split": split}
-    )
+    target = np.vstack([train.target, test.target])
+    return Bunch(**train | {"data": data, "target": target, "split": split})
 
 
 def _recover_split(full: Bunch, train: Bunch) -> np.ndarray:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from labelkin._utils.files import read_unpacked
 from labelkin.datasets.formats._budget import Budget
@@ -84,7 +83,15 @@ def load_dataset(
         path = fetch(info, [home, _user_cache()])
     bunch = make_bunch(read_arrays(read_unpacked(path), Budget(path), Options()))
     bunch.update(name=info.name, DESCR=info.description)
-    bunch = _select_rows(bunch, subset or info.rows)
+    subset = subset or info.rows
+    if subset != "all":
+        if bunch.split is None:
+            raise ValueError(
+                f"{info.name} has no published partition, so subset={subset!r} cannot be given; "
+                "use subset='all' and split it yourself."
+            )
+        keep = np.flatnonzero(bunch.split == (subset == "test"))
+        bunch.update({name: bunch[name][keep] for name in ("data", "target", "split")})
     return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
 
 
@@ -108,16 +115,3 @@ def _user_cache() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "labelkin"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labelkin"
-
-
-def _select_rows(bunch: Bunch, subset: str) -> Bunch:
-    if subset == "all":
-        return bunch
-    if bunch.split is None:
-        raise ValueError(
-            f"{bunch.name} has no published partition, so subset={subset!r} cannot be given; "
-            "use subset='all' and split it yourself."
-        )
-    keep = np.flatnonzero(bunch.split == (subset == "test"))
-    bunch.update(data=bunch.data[keep], target=bunch.target[keep], split=bunch.split[keep])
-    return bunch
