@@ -50,7 +50,7 @@ def take_header(
     header = options.header
     if header is None:
         header = _find_header(columns, first, source, list(options.expected))
-    names = _default_names(len(first))
+    names = [f"c{number}" for number in range(1, len(first) + 1)]
     if header:
         below = _find_second_header(columns, first) if options.header is None else None
         if below is not None:
@@ -70,6 +70,7 @@ def make_table(
     `guesses` are those about the file; those about its columns are added. The decimal mark is one
     of them, for which the delimiter is evidence.
     """
+    pyarrow = import_optional("pyarrow")
     if n_empty := _count_empty_rows(cells):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
         guesses.append(Guess(f"{rows} at the end left out", ()))
@@ -91,7 +92,9 @@ def make_table(
     for name, values in texts.items():
         if not values or not are_numbers(values, mark):
             continue
-        columns[name] = _parse_numbers(cells[name], values, mark)
+        number = {cell: parse_number(cell, mark) for cell in values}
+        parsed = [number.get(cell) for cell in cells[name].to_pylist()]
+        columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
         if unit := max(map(unit_of, values)):
             units.append(Guess(f"{name}: numbers in {unit}", ("category",)))
@@ -99,16 +102,11 @@ def make_table(
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
     guesses += units
-    frame = import_optional("pyarrow").table(columns).to_pandas()
+    frame = pyarrow.table(columns).to_pandas()
     return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
 
 
 # ------------------------------------------------------------------------------ the header
-
-
-def _default_names(count: int) -> list[str]:
-    """Return the names of columns that have none, such as c1 and c2."""
-    return [f"c{number}" for number in range(1, count + 1)]
 
 
 def _find_header(
@@ -212,10 +210,3 @@ def _plain_values(cells: Any) -> Any:
 
 def _distinct(cells: Any) -> list[str]:
     return cells.unique().drop_null().to_pylist()
-
-
-def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
-    """Return a column of numbers as people write them as float64."""
-    pyarrow = import_optional("pyarrow")
-    number = {cell: parse_number(cell, decimal) for cell in distinct}
-    return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())

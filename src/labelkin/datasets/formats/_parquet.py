@@ -23,7 +23,11 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     try:
         schema = parquet.ParquetFile(io.BytesIO(raw)).schema
         leaves = [schema.column(i) for i in range(len(schema))]
-        texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
+        texts = [
+            leaf.path
+            for leaf in leaves
+            if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+        ]
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
         n_rows = file.metadata.num_rows
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
@@ -56,10 +60,6 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     except Exception as error:
         raise FormatError(path, f"no table for pandas ({reason(error)})") from None
     return RawTable(str(path), frame, names, guesses=guesses)
-
-
-def _holds_text(leaf: Any) -> bool:
-    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
 
 
 def _text_bytes(array: Any) -> int:

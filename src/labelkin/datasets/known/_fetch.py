@@ -110,8 +110,12 @@ def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path) -> Path:
             path = scratch / file.name
             path.write_bytes(content)
             return path
+    arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
+    by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
     raise (ValueError if damaged else ConnectionError)(
-        f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
+        f"{info.name} could not be downloaded ({'; '.join(failures)}); nothing was kept: try again "
+        f"with a connection, or set LABELKIN_DATA to a folder that holds {info.name}.npz"
+        f"{by_hand if arff else ''}."
     )
 
 
@@ -130,16 +134,6 @@ def _download(url: str) -> bytes:
         if answer.length:  # what is still to come
             raise IncompleteRead(content)
     return content
-
-
-def _cure(info: DatasetInfo) -> str:
-    """Return the end of the sentence on a failed download: what the user can do."""
-    arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
-    by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
-    return (
-        "; nothing was kept: try again with a connection, or set LABELKIN_DATA to a folder that "
-        f"holds {info.name}.npz{by_hand if arff else ''}."
-    )
 
 
 def _reason(error: Exception) -> str:
