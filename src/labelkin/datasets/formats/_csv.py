@@ -111,8 +111,9 @@ def _join_quotes(lines: list[str], source: str, delimiter: str, number: int) -> 
     row = next(csv.reader(lines, delimiter=delimiter))
     if len(lines) > 1 or row[-1].endswith(("\n", "\r")):
         raise FormatError(source, "a quote opens here and is not closed", number)
-    for cell in re.findall(rf'"(?:[^"]|"")*+"[^\r\n{re.escape(delimiter)}]++', lines[0]):
-        if any(is_number(cell.replace('"', "").strip(), mark) for mark in ".,"):
+    mark = re.escape(delimiter)
+    for cell in re.findall(rf'(?<![^{mark}])"(?:[^"]|"")*+"[^\r\n{mark}]++', lines[0]):
+        if any(is_number(cell.replace('"', "").strip(), decimal) for decimal in ".,"):
             message = f"the cell {shorten(cell)} is neither a number nor a text in quotes"
             raise FormatError(source, message, number)
     return row
