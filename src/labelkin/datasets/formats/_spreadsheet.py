@@ -72,15 +72,14 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if not rows:
         text = f"the sheet {chosen!r} is empty; choose one with sheet="
         raise FormatError(path, text, None, "sheet")
-    columns = sorted({column for cells in rows.values() for column in cells})
     # A title above the table: rows of one cell before wider ones.
     top = start = min(rows)
-    if len(columns) > 2:
+    if len({column for cells in rows.values() for column in cells}) > 2:
         start = min((number for number, cells in rows.items() if len(cells) > 1), default=top)
     if start > top:
         guesses.append(Guess(f"what stands above row {start + 1} left out", ()))
         rows = {number: cells for number, cells in rows.items() if number >= start}
-        columns = sorted({column for cells in rows.values() for column in cells})
+    columns = sorted({column for cells in rows.values() for column in cells})
     numbers = range(start, max(rows) + 1)
     budget.take_cells(len(numbers) * len(columns), len(columns))
     cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
@@ -131,9 +130,10 @@ def _parse(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the elements of a part at their ends, with their names without a namespace.
 
-    Those named in `held` have what they contain; all others are removed when they end.
+    Those named in `held` have what they contain; all others are removed when they end. A file may
+    lack strings and styles.
     """
-    content = archive.read(part)
+    content = archive.read(part) if part in archive.namelist() else b"<none/>"
     size = _ELEMENT_BYTES * content.count(b"<") + _ATTRIBUTE_BYTES * content.count(b"=")
     budget.check(size)
     # Sheets can be one part, which is read again for each; a document is read twice anyway.
@@ -183,12 +183,13 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             sheets[element.attrib["name"]] = links.get(link, "").lstrip("/")
         elif name == "workbookPr" and element.get("date1904") in ("1", "true"):
             epoch = datetime(1904, 1, 1)
-    strings = [_string_of(item) for item in _optional(parse, "xl/sharedStrings.xml", "si")]
+    items = parse("xl/sharedStrings.xml", "si")
+    strings = [_string_of(item) for name, item in items if name == "si"]
     formats, dates = {*_DATE_FORMATS}, set()
-    for element in _optional(parse, "xl/styles.xml", "numFmts", "cellXfs"):
-        if _name(element) == "numFmts":
+    for name, element in parse("xl/styles.xml", "numFmts", "cellXfs"):
+        if name == "numFmts":
             formats |= {int(one.attrib["numFmtId"]) for one in element if _is_date_format(one)}
-        else:
+        elif name == "cellXfs":
             given = [int(style.get("numFmtId", 0)) for style in element]
             dates = {number for number, format in enumerate(given) if format in formats}
 
@@ -205,14 +206,6 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
                     yield number, column, text, 1, 1
 
     return {name: partial(cells, part) for name, part in sheets.items()}
-
-
-def _optional(parse: Callable[..., Any], part: str, *names: str) -> Iterator[Any]:
-    """Yield the elements of these names of a part that a file may lack."""
-    try:
-        yield from (element for name, element in parse(part, *names) if name in names)
-    except KeyError:
-        return
 
 
 def _string_of(item: Any) -> str:
