@@ -82,9 +82,7 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     return found
 
 
-def check_unique(
-    names: Sequence[str], what: str, path: str | Path, line: int | None = None
-) -> None:
+def check_unique(names: Sequence[str], what: str, path: str | Path) -> None:
     """Refuse names that occur twice or are not valid Unicode text."""
     seen: set[str] = set()
     for name in names:
@@ -92,9 +90,9 @@ def check_unique(
             name.encode()
         except UnicodeEncodeError:  # NumPy and JSON can hold lone surrogates
             message = f"{what} name {shorten(name)} is not valid Unicode text"
-            raise FormatError(path, message, line) from None
+            raise FormatError(path, message) from None
         if name in seen:
-            raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one", line)
+            raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one")
         seen.add(name)
 
 

@@ -3,6 +3,7 @@
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -141,15 +142,18 @@ def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
         raise FormatError(path, "Y is not a matrix of 0 and 1")
     if target.shape[0] != n:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
-    vectors: dict[str, np.ndarray | None] = {}
+    vectors: dict[str, Any] = dict.fromkeys(_OPTIONAL)
     sizes = (d, d, target.shape[1], n)
     for key, size, kinds in zip(_OPTIONAL, sizes, ("iu", "U", "U", "biu"), strict=True):
-        found = vectors[key] = arrays.get(key)
-        if found is not None and (found.shape != (size,) or found.dtype.kind not in kinds):
+        if (found := arrays.get(key)) is None:
+            continue
+        if found.shape != (size,) or found.dtype.kind not in kinds:
             text = f"{key} is not a vector of {size} entries of the right type"
             raise FormatError(path, text)
-        if found is not None and kinds == "U":
-            check_unique(found.tolist(), key.removesuffix("s").replace("_", " "), path)
+        vectors[key] = found
+        if kinds == "U":
+            vectors[key] = [normal_form(name) for name in found.tolist()]
+            check_unique(vectors[key], key.removesuffix("s").replace("_", " "), path)
     n_values, features, labels, split = vectors.values()
     if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
         raise FormatError(path, "feature_n_values holds a number that is no count of values")
@@ -158,8 +162,8 @@ def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
     return RawTable(
         str(path),
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
-        None if features is None else [normal_form(name) for name in features.tolist()],
-        None if labels is None else [normal_form(name) for name in labels.tolist()],
+        features,
+        labels,
         target.astype(np.uint8),
         n_values=None if n_values is None else n_values.astype(np.int32),
         split=None if split is None else split.astype(np.uint8),
