@@ -106,7 +106,6 @@ def test_csv_drop(tmp_path):
 
 
 def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for name in ("x.csv", "x.parquet"):
         (tmp_path / name).write_text("a,y\n1,0\n")
