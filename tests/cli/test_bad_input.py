@@ -398,7 +398,7 @@ def test_no_memory(untouched, monkeypatch, capsys):
     assert capsys.readouterr().err.endswith("error: not enough memory.\n")
 
 
-@pytest.mark.parametrize("missing", ["pyarrow", "pyarrow.csv"])
+@pytest.mark.parametrize("missing", ["pyarrow", "pyarrow.compute"])
 def test_without_an_extra(missing, untouched, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["fit", "n.csv", *AB.split()]) == 2

@@ -144,7 +144,7 @@ def test_bad_input_gets_one_sentence(words, message, capsys, monkeypatch):
     def offline(*args, **options):
         raise OSError("yeast could not be downloaded")
 
-    monkeypatch.setattr("labelkin.datasets.known._load._download", offline)
+    monkeypatch.setattr("labelkin.datasets.known._load.fetch", offline)
     assert main(["reproduce", *words]) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -33,7 +33,7 @@ LIMIT = 2**25
 READER = """
 import json, resource, sys, time
 from labelkin.datasets import read_table
-import labelkin.datasets.formats._parquet, pyarrow.csv, pyarrow.parquet
+import labelkin.datasets.formats._parquet, pyarrow.compute, pyarrow.parquet
 limit = 1024 * int(open("/proc/self/statm").read().split()[0]) * 4 + 450 * 2**20
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 found = {}

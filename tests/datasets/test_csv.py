@@ -106,7 +106,6 @@ def test_csv_drop(tmp_path):
 
 
 def test_missing_extra_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for name in ("x.csv", "x.parquet"):
         (tmp_path / name).write_text("a,y\n1,0\n")
@@ -212,3 +211,12 @@ def test_names_in_two_rows(tmp_path, text, names):
     n_headers = 1 + any("two rows of names" in guess.text for guess in found.guesses)
     assert n_headers == 1 + ("x" in names)
     assert found.n_rows == len(text.splitlines()) - n_headers
+
+
+def test_text_behind_a_quote(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,b\n"one" two,1\nx"y,2\n')
+    assert read_table(path).data["a"].tolist() == ["one two", 'x"y']
+    path.write_text('a,b\nx"y,"2"3\n')
+    with pytest.raises(FormatError, match=r"line 2: the cell '\"2\"3' is neither a number nor"):
+        read_table(path)

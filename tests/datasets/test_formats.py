@@ -1,5 +1,6 @@
 """Round trips through every writer, and the one door to all formats."""
 
+import bz2
 import os
 
 import numpy as np
@@ -8,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from labelkin.datasets import FormatError, read, write
-from labelkin.datasets._files import format_of
+from labelkin.datasets import FormatError, read, read_table, write
 from support.data import DATA, needs_data
 from support.datasets import assert_same
 
@@ -144,20 +144,18 @@ def test_every_pair_of_formats(tmp_path):
     assert data.label_names == original.label_names
 
 
-def test_format_by_name():
-    names = {"a.ARFF": "arff", "a.b.npz": "npz", "x.svm.gz": "libsvm", "x.txt.bz2": "libsvm"}
-    assert {name: format_of(name) for name in names} == names
-    assert format_of("anything", "csv") == "csv"
+def test_format_by_name(tmp_path):
     with pytest.raises(ValueError, match=r"a\.doc: the format is unknown from the name"):
-        format_of("a.doc")
+        read("a.doc")
     with pytest.raises(ValueError, match=r"a\.xls: .*save it as \.xlsx or CSV"):
-        format_of("a.xls")
-    with pytest.raises(ValueError, match="format='xls' is unknown"):
-        format_of("a.arff", "xls")
+        read("a.xls")
     with pytest.raises(ValueError, match=r"a\.parquet: this format is not written; .*\.csv"):
         write("a.parquet", [[1.0]], [[1]])
+    write(tmp_path / "A.NPZ", [[1.0]], [[1]])
     with pytest.raises(ValueError, match="arrays have no named columns"):
-        read("a.npz", labels="x")
+        read(tmp_path / "A.NPZ", labels="x")
+    with pytest.raises(ValueError, match="its labels are not among its columns"):
+        read(tmp_path / "A.NPZ", drop="x")
 
 
 def test_missing_file_is_the_usual_error(tmp_path):
@@ -223,11 +221,12 @@ def test_tables_with_tabs(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    ("first", "form"),
-    [("1,2 3:0.5 7:1", "libsvm"), ("", "libsvm"), ("# rows", "libsvm"), ("a\ty", "csv"),
-     ("id,name,tags", "csv")],
+    ("text", "is_libsvm"),
+    [("1,2 3:0.5 7:1\n", True), ("# rows\n1 2:1\n", True), ("a\ty\n1\t0\n", False),
+     ("id,name,tags\n1,b,c\n", False)],
 )  # fmt: skip
-def test_text_files_are_told_by_their_first_line(tmp_path, first, form):
-    path = tmp_path / "set.txt"
-    path.write_text(f"{first}\n")
-    assert format_of(path) == form
+@pytest.mark.parametrize("suffix", [".txt", ".txt.bz2"])
+def test_text_files_are_told_by_their_first_line(tmp_path, text, is_libsvm, suffix):
+    path = tmp_path / f"set{suffix}"
+    path.write_bytes(bz2.compress(text.encode()) if suffix == ".txt.bz2" else text.encode())
+    assert (read_table(path).target is not None) == is_libsvm

@@ -37,6 +37,11 @@ def test_records(tmp_path, name):
     assert parse_table(text.encode(), "upload").names == found.names
 
 
+def test_names_in_another_normal_form(tmp_path):
+    path = write_text(tmp_path / "t.json", r'{"e\u0301": 1, "y": 1} {"\u00e9": 0, "y": 0}')
+    assert read(path, labels="y").data.tolist() == [[1], [0]]
+
+
 def test_numbers_of_a_dataset(tmp_path):
     path = write_text(tmp_path / "t.jsonl", '{"a": 1e-3, "y": 1}\n{"a": -4, "y": 0}\n')
     found = read(path, labels="y")
@@ -50,8 +55,9 @@ def test_numbers_of_a_dataset(tmp_path):
         ("", "empty|not JSON|no records"),
         ("[]", "it holds no records"),
         ("[1, 2]", "record 1 is '1', not an object; write one object per line"),
-        ('"a"', "not a table of records"),
-        ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
+        ('"a"', "record 1 is .*, not an object"),
+        ('{"a": 1}\n{"a": \n', "line 3: not JSON"),
+        ('{"a": 1}\n{"a" 1}\n', "line 2: not JSON"),
         ('[{"a": ' + "[" * 200_000 + "]" * 200_000 + "}]", "nested too deeply"),
         ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
         ('[{"a": "\\ud800"}]', "not valid Unicode"),

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from labelkin.datasets import FormatError, write
-from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml
+from labelkin.datasets.formats._arff import find_labels_xml, read_labels_xml
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 OPEN = '<labels xmlns="http://mulan.sourceforge.net/labels">'

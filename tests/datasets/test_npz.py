@@ -74,7 +74,7 @@ def test_minimal_file(tmp_path):
         ({"X_shape": np.array([2])}, "not a CSR matrix"),
         ({"X_shape": np.array(3)}, "not a CSR matrix"),
         ({"X_data": np.array(["a", "b"])}, "data of a sparse matrix is not a vector"),
-        ({"X_data": np.array([None, 1], dtype=object)}, "not a readable .npz file"),
+        ({"X_data": np.array([None, 1], dtype=object)}, "not a readable file of arrays"),
         ({"label_names": np.array(["a", "b"])}, "label_names is not a vector of 1"),
         ({"label_names": np.array([1])}, "label_names is not a vector of 1"),
         ({"feature_names": np.array(["a", "a"])}, "two feature names are named 'a'"),

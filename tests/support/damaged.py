@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read
-from labelkin.datasets.formats._mulan_xml import read_labels_xml
+from labelkin.datasets.formats._arff import read_labels_xml
 
 DENSE = rb"""% small
 @relation 'x: -C 2'
@@ -46,12 +46,16 @@ SMALL = {
 }
 
 
+class TooLate(BaseException):
+    """Not an Exception, which readers turn into errors of their own."""
+
+
 @contextmanager
 def cpu_limit(seconds):
     """Fail, rather than hang, when a reader takes more than these seconds of CPU time."""
 
     def late(*_):
-        raise AssertionError(f"no answer within {seconds} s")
+        raise TooLate(f"no answer within {seconds} s")
 
     before = signal.signal(signal.SIGVTALRM, late)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

@@ -3,12 +3,12 @@
 `read` returns matrices of numbers. A user's table holds more: text, categories, dates,
 identifiers. `read_table` returns it as it is, for `labelkin.TableClassifier`.
 
-A new format is a module in `formats` whose reader returns a `RawTable`, or a Bunch of numbers if
-the file holds nothing else; its suffixes are entered in the table below, its reader in `_read`.
+A new format is a module in `formats` with a reader, which is entered under its suffixes below.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +17,15 @@ from sklearn.utils import Bunch
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
-from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._arff import read_arff, read_labels_xml
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, split_names
 from labelkin.datasets.formats._csv import read_csv
 from labelkin.datasets.formats._json import read_json
 from labelkin.datasets.formats._libsvm import read_libsvm
-from labelkin.datasets.formats._mulan_xml import read_labels_xml
 from labelkin.datasets.formats._npz import read_arrays
 from labelkin.datasets.formats._parquet import read_parquet
-from labelkin.datasets.formats._raw_table import (
-    RawTable,
-    bunch_of_table,
-    decode_nominal,
-    table_of_bunch,
-)
+from labelkin.datasets.formats._raw_table import Options, RawTable, complete, make_bunch
 from labelkin.datasets.formats._spreadsheet import read_spreadsheet
 from labelkin.datasets.known._catalogue import dataset_names
 from labelkin.datasets.known._load import load_dataset
@@ -39,24 +33,24 @@ from labelkin.datasets.known._load import load_dataset
 SCENES = "digit-scenes"
 """Name of the bundled dataset in experiments and on the command line."""
 
-_SUFFIXES = {
-    ".arff": "arff",
-    ".npz": "npz",
-    ".svm": "libsvm",
-    ".libsvm": "libsvm",
-    ".svmlight": "libsvm",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".txt": "csv",  # or LibSVM, by the first line
-    ".parquet": "parquet",
-    ".npy": "npz",
-    ".xlsx": "spreadsheet",
-    ".xlsm": "spreadsheet",
-    ".ods": "spreadsheet",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
+_READERS: dict[str, Callable[[bytes, Budget, Options], RawTable]] = {
+    ".arff": read_arff,
+    ".npz": read_arrays,
+    ".svm": read_libsvm,
+    ".libsvm": read_libsvm,
+    ".svmlight": read_libsvm,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".tab": read_csv,
+    ".txt": read_csv,  # or LibSVM, by the first line
+    ".parquet": read_parquet,
+    ".npy": read_arrays,
+    ".xlsx": read_spreadsheet,
+    ".xlsm": read_spreadsheet,
+    ".ods": read_spreadsheet,
+    ".jsonl": read_json,
+    ".ndjson": read_json,
+    ".json": read_json,
 }
 # What a small spreadsheet that was sent may take: with millions of empty elements, reading it would
 # take longer than a request may.
@@ -65,36 +59,22 @@ _SENT_BYTES = 2**26
 _LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
 
 
-def format_of(path: str | Path, format: str | None = None) -> str:
-    """Name of a file's format: the given one, or by its suffix before ``.gz`` or ``.bz2``.
-
-    A file that ends in ``.txt`` is a table like a CSV file, unless its first line is one of LibSVM.
-    """
-    if format is None:
-        suffix = strip_compression(path).suffix.lower()
-        if suffix == ".txt" and _begins_as_libsvm(path):
-            return "libsvm"
-        if suffix in _SUFFIXES:
-            return _SUFFIXES[suffix]
-        if suffix in (".xls", ".xlsb", ".numbers"):
-            raise ArgumentError(f"{path}: this format cannot be read; save it as .xlsx or CSV.")
+def _read(path: str | Path, options: Options) -> RawTable:
+    """Return a file by the reader of its format, which its suffix before ``.gz`` tells."""
+    suffix = strip_compression(path).suffix.lower()
+    if suffix in (".xls", ".xlsb", ".numbers"):
+        raise ArgumentError(f"{path}: this format cannot be read; save it as .xlsx or CSV.")
+    if suffix not in _READERS:
         raise ArgumentError(
-            f"{path}: the format is unknown from the name; end it in {', '.join(_SUFFIXES)} "
-            "(and .gz or .bz2 if it is compressed), or pass format=",
-            "format",
+            f"{path}: the format is unknown from the name; end it in {', '.join(_READERS)} "
+            "(and .gz or .bz2 if it is compressed)."
         )
-    if format not in _SUFFIXES.values():
-        known = ", ".join(dict.fromkeys(_SUFFIXES.values()))
-        raise ArgumentError(f"format={format!r} is unknown; it is one of {known}", "format")
-    return format
-
-
-def _begins_as_libsvm(path: str | Path) -> bool:
-    """Return whether the first line is a row of LibSVM, true of a file that does not exist."""
-    if not Path(path).is_file():
-        return True
-    first = read_unpacked(path).partition(b"\n")[0]
-    return _LIBSVM_ROW.fullmatch(first) is not None
+    raw, reader, labels = read_unpacked(path), _READERS[suffix], options.labels
+    if suffix == ".txt" and _LIBSVM_ROW.fullmatch(raw.partition(b"\n")[0]):
+        reader = read_libsvm
+    if isinstance(labels, Iterable):
+        options = replace(options, expected={*options.expected, *split_names(labels)})
+    return reader(raw, Budget(path), options)
 
 
 def read(
@@ -103,7 +83,6 @@ def read(
     labels: Labels | None = None,
     drop: str | Iterable[str] = (),
     xml: str | Path | None = None,
-    format: str | None = None,
     missing_labels: str | None = None,
     **options: Any,
 ) -> Bunch:
@@ -123,8 +102,6 @@ def read(
         Columns to leave out, such as an identifier.
     xml : str or Path, optional
         Mulan's list of labels, where it has another name than the ARFF file.
-    format : {"arff", "npz", "libsvm", "csv", "parquet", "spreadsheet", "json"}, optional
-        The format, where the name has another suffix.
     missing_labels : {"no", "unknown", "drop"}, optional
         What an empty cell of a label column means: that the label does not apply, or that it is
         unknown; "drop" leaves out its row. By default it is guessed: unknown if the labels are
@@ -156,62 +133,7 @@ def read(
     """
     if xml is not None:
         labels = read_labels_xml(xml)
-    kind = format_of(path, format)
-    if kind == "arff" and missing_labels is None:
-        missing_labels = "unknown"  # which is what ? means there
-    found = _read(path, kind, labels=labels, **options)
-    if isinstance(found, RawTable):
-        bunch = bunch_of_table(found, labels, drop, missing_labels)
-        if guesses := [one.text for one in found.guesses if "missing_labels" in one.arguments]:
-            bunch.guesses = guesses
-        return bunch
-    if drop:
-        raise ArgumentError(f"{path}: its columns have no names; leave out drop=", "drop")
-    return found
-
-
-def _read(
-    path: str | Path,
-    format: str,
-    *,
-    labels: Labels | None = None,
-    n_features: int | None = None,
-    sheet: str | None = None,
-    x: str | None = None,
-    y: str | None = None,
-    **options: Any,
-) -> RawTable | Bunch:
-    """Return a file by the reader of its format; `options` are those of a table of cells."""
-    if labels is not None and not isinstance(labels, int):
-        labels = labels if isinstance(labels, str) else list(labels)
-        options["expected"] = {*options.get("expected", ()), *split_names(labels)}
-    if format == "npz" and labels is not None:
-        text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
-        raise ArgumentError(text, "labels", "y")
-    raw, budget = read_unpacked(path), Budget(path)
-    match format:
-        case "parquet":
-            return read_parquet(raw, budget)
-        case "arff":
-            return read_arff(raw, budget, options.get("encoding"))
-        case "libsvm":
-            return read_libsvm(raw, budget, labels, n_features)
-        case "npz":
-            return read_arrays(raw, budget, x, y)
-    return _read_cells(raw, budget, format, sheet, **options)
-
-
-def _read_cells(
-    raw: bytes, budget: Budget, format: str, sheet: str | None = None, **options: Any
-) -> RawTable:
-    """Return a table of cells by its format, of whose options JSON and spreadsheets have some."""
-    if format == "csv":
-        return read_csv(raw, budget, **options)
-    own = ("encoding", "as_strings") if format == "json" else ("header", "expected", "as_strings")
-    options = {name: options[name] for name in own if name in options}
-    if format == "json":
-        return read_json(raw, budget, **options)
-    return read_spreadsheet(raw, budget, sheet, **options)
+    return make_bunch(_read(path, Options(labels=labels, **options)), labels, drop, missing_labels)
 
 
 def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
@@ -220,13 +142,12 @@ def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
     Its first bytes tell whether it is a spreadsheet, JSON or CSV. `options` are those of
     `read_table` for a CSV file.
     """
-    is_json = raw.lstrip()[:1] in (b"[", b"{")
-    is_sheet = raw.startswith((b"PK", b"\xd0\xcf"))
-    format = "spreadsheet" if is_sheet else "json" if is_json else "csv"
     budget = Budget(source, len(raw))
-    if is_sheet:
+    if raw.startswith((b"PK", b"\xd0\xcf")):
         budget.limit = budget.left = min(budget.limit, max(_SENT_BYTES, 100 * len(raw)))
-    return _read_cells(raw, budget, format, **options)
+        return read_spreadsheet(raw, budget, Options(**options))
+    reader = read_json if raw.lstrip()[:1] in (b"[", b"{") else read_csv
+    return reader(raw, budget, Options(**options))
 
 
 def read_table(
@@ -298,27 +219,16 @@ def read_table(
     path, name = Path(source), str(source)
     if not path.exists() and name in (SCENES, *dataset_names()):
         known = load_digit_scenes(600, random_state=0) if name == SCENES else load_dataset(name)
-        return table_of_bunch(name, known)
+        names = known.feature_names, known.label_names
+        return complete(RawTable(name, known.data, *names, known.target))
     if path.is_dir():
         raise FormatError(name, "this is a folder, not a file")
     if not path.exists():
         may_be_name = not path.suffix and len(path.parts) == 1
         cure = " nor a dataset of that name; `labelkin datasets` lists those known"
         raise FileNotFoundError(f"There is no file {name}{cure if may_be_name else ''}.")
-    named = [labels] if isinstance(labels, str) else []
-    found = _read(
-        path,
-        format_of(path),
-        labels=labels,
-        n_features=n_features,
-        delimiter=delimiter,
-        encoding=encoding,
-        decimal=decimal,
-        header=header,
-        sheet=sheet,
-        x=x,
-        y=y,
-        as_strings={*as_strings, *named},
-        expected=expected,
+    strings = {*as_strings, *([labels] if isinstance(labels, str) else [])}
+    options = Options(
+        delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels, n_features
     )
-    return decode_nominal(found) if isinstance(found, RawTable) else table_of_bunch(name, found)
+    return complete(_read(path, options))

@@ -116,11 +116,12 @@ def _check_codes(data: Any, n_values: np.ndarray) -> None:
             )
 
 
-def _dense_rows(data: Any, target: sparse.csr_matrix) -> Iterator[list[float]]:
+def _dense_rows(data: Any, target: sparse.csr_matrix, missing: str) -> Iterator[list[str]]:
     for first in range(0, data.shape[0], _ROWS):
         block = data[first : first + _ROWS]
         block = block.toarray() if sparse.issparse(block) else block
-        yield from np.hstack([block, target[first : first + _ROWS].toarray()]).tolist()
+        for row in np.hstack([block, target[first : first + _ROWS].toarray()]).tolist():
+            yield [_number_text(value, missing) for value in row]
 
 
 def _number_text(value: float, missing: str) -> str:
@@ -155,8 +156,7 @@ def _write_arff(
                 ]
                 file.write(f"{{{','.join(texts)}}}\n".encode())
         else:
-            for values in _dense_rows(data, target):
-                file.write(",".join(_number_text(v, "?") for v in values).encode() + b"\n")
+            file.writelines(f"{','.join(row)}\n".encode() for row in _dense_rows(data, target, "?"))
         # Inside, so that the ARFF file appears only after its XML.
         _write_labels_xml(strip_compression(path).with_suffix(".xml"), labels)
 
@@ -204,8 +204,7 @@ def _write_csv(
             lineterminator="\n",
         )
         writer.writerow(names)
-        for values in _dense_rows(data, target):
-            writer.writerow([_number_text(value, "") for value in values])
+        writer.writerows(_dense_rows(data, target, ""))
         text.detach()
 
 

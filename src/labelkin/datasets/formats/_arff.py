@@ -7,17 +7,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+from xml.parsers import expat
 
 import numpy as np
 from scipy import sparse
 
-from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.files import (
+    FormatError,
+    read_unpacked,
+    reason,
+    shorten,
+    strip_compression,
+)
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import find_labels
+from labelkin.datasets.formats._columns import check_unique, find_labels, normal_form
 from labelkin.datasets.formats._dialect import decode, parse_plain_number
-from labelkin.datasets.formats._mulan_xml import find_labels_xml, read_labels_xml
-from labelkin.datasets.formats._raw_table import NO_YES, RawTable
+from labelkin.datasets.formats._raw_table import NO_YES, Options, RawTable
 
 # Possessive quantifiers, so that matching takes linear time on any line.
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
@@ -38,7 +44,7 @@ _YES = ("1", "+1", "1.0", "yes", "y", "true", "t", "on", "present")
 _MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 
 
-def read_arff(raw: bytes, budget: Budget, encoding: str | None = None) -> RawTable:
+def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a file as a matrix of numbers; those of nominal values and text are indices.
 
     The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
@@ -46,7 +52,7 @@ def read_arff(raw: bytes, budget: Budget, encoding: str | None = None) -> RawTab
     """
     path = budget.source
     budget.check_lines(raw)
-    text, _ = decode(raw, path, encoding)
+    text, _ = decode(raw, path, options.encoding)
     lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)
     relation, attributes = _read_header(lines, path)
     data = _read_rows(lines, attributes, budget)
@@ -251,3 +257,63 @@ def _unquote(quoted: str) -> str:
     text = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[2]), inner)
     text.encode("utf-8")  # fails for half a surrogate pair
     return text
+
+
+# ------------------------------------------------------------------- Mulan's list of labels
+
+_PART = re.compile(r"[-_.](train|test)\d*$", re.IGNORECASE)
+
+
+def read_labels_xml(path: str | Path) -> list[str]:
+    """Return the label names of a Mulan XML file, nested labels flattened in document order.
+
+    A document type or entity declaration is refused where it stands: nothing is read or fetched
+    for it, nothing is expanded.
+    """
+    names: list[str] = []
+    depth = 0
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> NoReturn:
+        raise ValueError(
+            "the XML declares a document type or an entity, which labelkin refuses for safety; "
+            "remove the declaration"
+        )
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        expected = "labels" if depth == 0 else "label"
+        depth += 1
+        if tag.rpartition(":")[2] != expected:
+            raise ValueError(
+                f"not a Mulan list of labels: <{expected}> expected, found <{tag[:40]}>"
+            )
+        if depth > 1:
+            if "name" not in attributes:
+                raise ValueError("a <label> has no name")
+            names.append(normal_form(attributes["name"]))
+
+    parser.StartDoctypeDeclHandler = refuse  # entities are declared in a document type
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(read_unpacked(path), True)
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        raise FormatError(path, f"not well-formed XML ({message})", error.lineno) from None
+    except (LookupError, ValueError) as error:  # an unknown encoding is a LookupError
+        raise FormatError(path, reason(error), parser.CurrentLineNumber) from None
+    if not names:
+        raise FormatError(path, "the XML lists no label")
+    check_unique(names, "label", path)
+    return names
+
+
+def find_labels_xml(path: str | Path) -> Path | None:
+    """Return the XML beside an ARFF file: its own stem's, or that of the set it is a part of."""
+    bare = strip_compression(path)
+    for stem in dict.fromkeys((bare.stem, _PART.sub("", bare.stem))):
+        for suffix in (".xml", ".xml.gz", ".xml.bz2"):
+            candidate = bare.with_name(stem + suffix)
+            if candidate.is_file():
+                return candidate
+    return None

@@ -20,11 +20,10 @@ from labelkin.datasets.formats._dialect import (
     parse_number,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import Guess, RawTable, name_columns
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
 
-MISSING = ["", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"]
-MISSING += ["NaN", "nan", "null", "NULL", "None"]
-_MISSING = frozenset(MISSING)
+_MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
+_MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
@@ -41,83 +40,73 @@ def take_header(
     first: Sequence[str | None],
     source: str,
     guesses: list[Guess],
-    header: bool | None = None,
-    expected: Iterable[str] = (),
-    **options: Any,
+    options: Options,
 ) -> RawTable:
     """Return columns of cells as a table; their first row, `first`, may be the header.
 
-    Without a `header`, columns are named c1, c2, …. A table that may have none is refused if it is
-    None, unless one of the `expected` columns is in its first row. `options` are those of
-    `make_table`.
+    Without one, columns are named c1, c2, …. A table that may have none is refused unless the
+    option is given, or one of the `expected` columns is in its first row.
     """
-    is_given = header is not None
-    if not is_given:
-        header = _find_header(columns, first, source, list(expected))
-    names = default_names(len(first))
+    header = options.header
+    if header is None:
+        header = _find_header(columns, first, source, list(options.expected))
+    names = [f"c{number}" for number in range(1, len(first) + 1)]
     if header:
-        below = None if is_given else _find_second_header(columns, first)
+        below = _find_second_header(columns, first) if options.header is None else None
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
             first = [lower or upper for upper, lower in zip(first, below, strict=True)]
         names, renamed = name_columns(first, source)
         guesses += renamed
         columns = [column.slice(1 if below is None else 2) for column in columns]
-    return make_table(dict(zip(names, columns, strict=True)), source, guesses, **options)
+    return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
 
 
 def make_table(
-    cells: dict[str, Any],
-    source: str,
-    guesses: list[Guess],
-    *,
-    delimiter: str = ",",
-    decimal: str | None = None,
-    as_strings: Iterable[str] = (),
+    cells: dict[str, Any], source: str, guesses: list[Guess], options: Options
 ) -> RawTable:
     """Return named columns of strings as a table, with numbers and truth values where all are such.
 
-    Columns `as_strings` are kept as they are written, such as numbers with leading zeros. `guesses`
-    are those about the file; those about its columns are added. The decimal mark is one of them,
-    for which the `delimiter` is evidence.
+    `guesses` are those about the file; those about its columns are added. The decimal mark is one
+    of them, for which the delimiter is evidence.
     """
+    pyarrow = import_optional("pyarrow")
     if n_empty := _count_empty_rows(cells):
         rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
         guesses.append(Guess(f"{rows} at the end left out", ()))
         cells = {name: column.slice(0, len(column) - n_empty) for name, column in cells.items()}
 
-    strings = set(map(normal_form, as_strings))
+    strings, decimal = set(map(normal_form, options.as_strings)), options.decimal
     names = [name for name in cells if name not in strings]
     columns = cells | {name: _plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
-    mark = decimal or guess_decimal(texts.values(), delimiter)
+    mark = decimal or guess_decimal(texts.values(), options.delimiter)
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
         points = [name for name in names if columns[name].type == "double"]
         texts |= {name: _distinct(cells[name]) for name in points}
-    numeric = [name for name, values in texts.items() if values and are_numbers(values, mark)]
-    for name in numeric:
-        columns[name] = _parse_numbers(cells[name], texts[name], mark)
-    grouped = [name for name in numeric if any(has_thousands(cell, mark) for cell in texts[name])]
+    grouped, units = [], []
+    for name, values in texts.items():
+        if not values or not are_numbers(values, mark):
+            continue
+        number = {cell: parse_number(cell, mark) for cell in values}
+        parsed = [number.get(cell) for cell in cells[name].to_pylist()]
+        columns[name] = pyarrow.array(parsed, pyarrow.float64())
+        grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
+        if unit := max(map(unit_of, values)):
+            units.append(Guess(f"{name}: numbers in {unit}", ("category",)))
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
-    for name in numeric:
-        if unit := max(map(unit_of, texts[name])):
-            guesses.append(Guess(f"{name}: numbers in {unit}", ("category",)))
-    frame = import_optional("pyarrow").table(columns).to_pandas()
+    guesses += units
+    frame = pyarrow.table(columns).to_pandas()
     return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
 
 
 # ------------------------------------------------------------------------------ the header
-
-
-def default_names(count: int) -> list[str]:
-    """Return the names of columns that have none, such as c1 and c2."""
-    return [f"c{number}" for number in range(1, count + 1)]
 
 
 def _find_header(
@@ -221,10 +210,3 @@ def _plain_values(cells: Any) -> Any:
 
 def _distinct(cells: Any) -> list[str]:
     return cells.unique().drop_null().to_pylist()
-
-
-def _parse_numbers(cells: Any, distinct: list[str], decimal: str) -> Any:
-    """Return a column of numbers as people write them as float64."""
-    pyarrow = import_optional("pyarrow")
-    number = {cell: parse_number(cell, decimal) for cell in distinct}
-    return pyarrow.array([number.get(cell) for cell in cells.to_pylist()], pyarrow.float64())

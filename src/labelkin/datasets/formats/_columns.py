@@ -11,7 +11,7 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names
+from labelkin._utils.names import abbreviate, join_names
 
 _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
 
@@ -44,10 +44,9 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
 def _suggestion(name: str, names: Sequence[str]) -> str:
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    shown = [n if n.isprintable() and len(n) <= 40 else shorten(n) for n in close or names[:5]]
     if close:
-        return f" Columns that could be meant: {', '.join(shown)}."
-    return f" Its columns are {', '.join(shown)}{', …' if len(names) > 5 else ''}."
+        return f" Columns that could be meant: {join_names([abbreviate(n, 40) for n in close])}."
+    return f" Its columns are {join_names([abbreviate(n, 40) for n in names])}."
 
 
 def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[str]:
@@ -83,22 +82,7 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     return found
 
 
-def find_features(
-    names: Sequence[str], labels: np.ndarray, drop: str | Iterable[str], path: str | Path
-) -> np.ndarray:
-    """Positions of the columns that are neither labels, given by position, nor dropped."""
-    dropped = find_columns(split_names(drop, names), names, path)
-    if (both := np.intersect1d(labels, dropped)).size:
-        raise FormatError(path, f"{shorten(names[both[0]])} is both a label and dropped")
-    features = np.setdiff1d(np.arange(len(names)), np.union1d(labels, dropped))
-    if not features.size:
-        raise FormatError(path, "no feature column is left besides labels and dropped columns")
-    return features
-
-
-def check_unique(
-    names: Sequence[str], what: str, path: str | Path, line: int | None = None
-) -> None:
+def check_unique(names: Sequence[str], what: str, path: str | Path) -> None:
     """Refuse names that occur twice or are not valid Unicode text."""
     seen: set[str] = set()
     for name in names:
@@ -106,9 +90,9 @@ def check_unique(
             name.encode()
         except UnicodeEncodeError:  # NumPy and JSON can hold lone surrogates
             message = f"{what} name {shorten(name)} is not valid Unicode text"
-            raise FormatError(path, message, line) from None
+            raise FormatError(path, message) from None
         if name in seen:
-            raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one", line)
+            raise FormatError(path, f"two {what}s are named {shorten(name)}; rename one")
         seen.add(name)
 
 

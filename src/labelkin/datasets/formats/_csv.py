@@ -1,48 +1,37 @@
-"""CSV tables.
-
-pyarrow splits the text into cells; columns of numbers are then found among them.
-"""
+"""CSV tables: the text is split into cells, among which columns of numbers are then found."""
 
 import csv
 import io
 import re
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
 
-from labelkin._utils.files import FormatError, reason, shorten
+from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import MISSING, default_names, take_header
+from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
-from labelkin.datasets.formats._raw_table import Guess, RawTable
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
+csv.field_size_limit(2**31 - 1)  # its own limit is shorter than some texts
+
+_BLOCK = 100_000  # cells that are made into columns at once
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
-_ROW_NUMBER = re.compile(r"Row #(\d+): ")
-_WRONG_WIDTH = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
-def read_csv(
-    raw: bytes,
-    budget: Budget,
-    *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    **options: Any,
-) -> RawTable:
-    """Return the content of a CSV file as a table; `options` are those of `take_header`.
+def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
+    """Return the content of a CSV file as a table.
 
     Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
-    source = str(budget.source)
-    if not raw.strip():
-        raise FormatError(source, "not a CSV table (the file is empty)")
+    source, delimiter = str(budget.source), options.delimiter
     guesses = []
-    text, found = decode(raw, source, encoding)
-    if encoding is None and found != "utf-8":
+    text, found = decode(raw, source, options.encoding)
+    if options.encoding is None and found != "utf-8":
         guesses.append(Guess(found, ("encoding",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
@@ -54,46 +43,18 @@ def read_csv(
         if delimiter != ",":
             shown = "tab" if delimiter == "\t" else repr(delimiter)
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
-    first = _read_first(text, source, delimiter)
-    columns = _read_cells(text.encode(), len(first), budget, delimiter)
-    return take_header(columns, first, source, guesses, delimiter=delimiter, **options)
-
-
-def _read_cells(content: bytes, width: int, budget: Budget, delimiter: str) -> list[Any]:
-    """Return columns of strings, null where a value is missing."""
-    path = budget.source
-    pyarrow, arrow_csv = import_optional("pyarrow"), import_optional("pyarrow.csv")
-    n_rows = max(content.count(b"\n"), content.count(b"\r"))
-    budget.take_cells(n_rows + content.count(delimiter.encode()), width)
-    _check_quotes(content, path, delimiter)
-    names = default_names(width)
-    try:
-        table = arrow_csv.read_csv(
-            io.BytesIO(content),
-            # One block: a row wider than a block would be refused.
-            read_options=arrow_csv.ReadOptions(
-                column_names=names,
-                block_size=min(len(content) + 1, 2**31 - 1),
-                use_threads=False,
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=MISSING,
-                strings_can_be_null=True,
-                column_types=dict.fromkeys(names, pyarrow.string()),
-            ),
-        )
-    except Exception as error:  # pyarrow raises errors of many kinds
-        message = reason(error)
-        row = _ROW_NUMBER.search(message)
-        message = f"not a CSV table ({_ROW_NUMBER.sub('', message)})"
-        if wrong := _WRONG_WIDTH.search(message):
-            message = (
-                f"not a CSV table with {delimiter!r} between columns (the header has {wrong[1]} of "
-                f"them, and this line {wrong[2]}); correct the line, or choose the right delimiter"
-            )
-        raise FormatError(path, message, int(row[1]) if row else None) from None
-    return table.columns
+    rows = _read_rows(text, source, delimiter)
+    first = next(rows, None)
+    if first is None:
+        raise FormatError(source, "not a CSV table (the file is empty)")
+    n_rows = max(text.count("\n"), text.count("\r"))
+    budget.take_cells(n_rows + text.count(delimiter), len(first))
+    size = max(1, _BLOCK // len(first))
+    blocks = chain([[first]], iter(lambda: list(islice(rows, size)), []))
+    parts = [[make_column(cells) for cells in zip(*block, strict=True)] for block in blocks]
+    chunked = import_optional("pyarrow").chunked_array
+    columns = [chunked(column) for column in zip(*parts, strict=True)]
+    return take_header(columns, first, source, guesses, replace(options, delimiter=delimiter))
 
 
 def _without_comments(text: str, source: str, delimiter: str | None) -> str:
@@ -102,45 +63,57 @@ def _without_comments(text: str, source: str, delimiter: str | None) -> str:
     if top is None or not (body := text[top.end() :]).strip():
         return text
     delimiter = delimiter or find_delimiter(body)
-    width = len(_read_first(body, source, delimiter))
-    for line in _LINE.finditer(top[0]):
-        if len(_read_first(line[0], source, delimiter)) == width:  # a header such as #id,size
-            return text[line.start() :]
+    width = len(next(_read_rows(body, source, delimiter)))
+    lines = top[0].splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        if len(next(_read_rows(line, source, delimiter))) == width:  # a header such as #id,size
+            return "".join(lines[i:]) + body
     return body
 
 
-def _read_first(text: str, path: str | Path, delimiter: str) -> list[str]:
-    rows = csv.reader((line[0] for line in _LINE.finditer(text)), delimiter=delimiter)
-    try:
-        return next(row for row in rows if row)
-    except (csv.Error, StopIteration) as error:
-        raise FormatError(path, f"the header cannot be read ({reason(error)})", 1) from None
+def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
+    """Yield the rows that are not empty; one of another width than the first is refused."""
+    lines, width = list[str](), 0  # those of the row that is read, and the cells of the first
 
+    def remembered() -> Iterator[str]:
+        for line in io.StringIO(text + "\n", newline=""):
+            lines.append(line)
+            yield line
 
-def _check_quotes(content: bytes, path: str | Path, delimiter: str) -> None:
-    """Refuse a quote that opens a cell and is not closed: it would swallow the rows after it.
-
-    It is found where the file ends before the quote is closed, or where the quote that closes it
-    lies on a later line and is followed by text: that one was meant to open a cell. Text behind
-    a quote on the same line is joined to it by Arrow, which is refused where it makes a number:
-    ``"2"3`` is not 23.
-    """
-    if b'"' not in content:
-        return
-    mark = re.escape(delimiter.encode())
-    end = rb"(?=" + mark + rb"|[\r\n]|\Z)"
-    opened = rb"(?:(?<=[\r\n])|(?<=" + mark + rb')|\A)"(?:[^"]++|"")*+'
-    closed = rb'(?:(?P<closed>"' + end + rb')|"(?P<text>[^\r\n]*?' + end + rb")|\Z)"
-    for cell in re.finditer(opened + closed, content):
-        if cell["closed"] is not None:
-            continue
-        line = len(content[: cell.start() + 1].splitlines())
-        within_line = b"\n" not in cell[0] and b"\r" not in cell[0]
-        if not (cell["text"] and within_line):
-            raise FormatError(path, "a quote opens here and is not closed", line)
-        joined = cell[0].replace(b'"', b"").decode()
-        if any(is_number(joined.strip(), mark) for mark in ".,"):
+    rows = csv.reader(remembered(), delimiter=delimiter, strict=True)
+    while True:
+        number = rows.line_num + 1
+        lines.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error:
+            row = _join_quotes(lines, source, delimiter, number)
+        if row is None:
+            return
+        width = width or len(row)
+        if row and len(row) != width:
             message = (
-                f"the cell {shorten(cell[0].decode())} is neither a number nor a text in quotes"
+                f"not a CSV table with {delimiter!r} between columns (the header has {width} of "
+                f"them, and this line {len(row)}); correct the line, or choose the right delimiter"
             )
-            raise FormatError(path, message, line)
+            raise FormatError(source, message, number)
+        if row:
+            yield row
+
+
+def _join_quotes(lines: list[str], source: str, delimiter: str, number: int) -> list[str]:
+    """Return a row in which text follows a quote that closes a cell, joined to the cell.
+
+    A quote that is not closed would swallow the rows after it. It is found where the file ends, or
+    where the quote that closes it lies on a later line and is followed by text: that one was meant
+    to open a cell. Text that makes a number is refused, too: ``"2"3`` is not 23.
+    """
+    row = next(csv.reader(lines, delimiter=delimiter))
+    if len(lines) > 1 or row[-1].endswith(("\n", "\r")):
+        raise FormatError(source, "a quote opens here and is not closed", number)
+    mark = re.escape(delimiter)
+    for cell in re.findall(rf'(?<![^{mark}])"(?:[^"]|"")*+"[^\r\n{mark}]++', lines[0]):
+        if any(is_number(cell.replace('"', "").strip(), decimal) for decimal in ".,"):
+            message = f"the cell {shorten(cell)} is neither a number nor a text in quotes"
+            raise FormatError(source, message, number)
+    return row

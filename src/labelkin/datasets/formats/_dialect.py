@@ -34,28 +34,22 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     of Windows that differs little from latin-1.
     """
     mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-    guesses = [mark] if mark else ["utf-8", "cp1252"]
-    for candidate in guesses if encoding is None else ():
+    guesses = [mark] if mark else ["utf-8", "cp1252", "latin-1"]
+    for candidate in guesses if encoding is None else [encoding]:
         try:
             text = raw.decode(candidate)
-        except UnicodeError:
+        except LookupError:
+            raise ArgumentError(f"encoding={candidate} is unknown.", "encoding") from None
+        except UnicodeError as error:
+            wrong = f"the text is not {candidate} ({reason(error, 80)})"
+            cure = "pass its encoding, as in encoding=latin-1"
             continue
         if "\0" not in text:
+            text = text.removeprefix("\ufeff")
             return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
-    encoding = encoding or "latin-1"
-    try:
-        text = raw.decode(encoding)
-    except LookupError:
-        raise ArgumentError(f"encoding={encoding} is unknown.", "encoding") from None
-    except UnicodeError as error:
-        wrong = f"the text is not {encoding} ({reason(error, 80)})"
-        cure = "pass its encoding, as in encoding=latin-1"
-        raise FormatError(path, f"{wrong}; {cure}", None, "encoding") from None
-    if "\0" in text:
         wrong = "this is not text (it holds NUL characters)"
         cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
-        raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
-    return normal_form(text.removeprefix("\ufeff")), encoding
+    raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
 
 
 def find_delimiter(text: str) -> str:
@@ -166,7 +160,7 @@ def has_thousands(cell: str, decimal: str) -> bool:
     return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
 
 
-def guess_decimal(columns: Iterable[list[str]], delimiter: str) -> str:
+def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
     """Return the decimal mark that the values of string columns show; a point without evidence.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a

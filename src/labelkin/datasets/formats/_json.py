@@ -1,35 +1,38 @@
 """Records in JSON: one object per line, or one array of them."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from labelkin._utils.files import FormatError, reason, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
+from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import decode
-from labelkin.datasets.formats._raw_table import RawTable, as_string, name_columns
+from labelkin.datasets.formats._raw_table import Options, RawTable, as_string, name_columns
 
+_SPACE = re.compile(r"\s*")
 _CURE = "write one object per line, or one array of objects"
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
 
-def read_json(
-    raw: bytes, budget: Budget, *, encoding: str | None = None, as_strings: Iterable[str] = ()
-) -> RawTable:
+def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return records as a table; a field of a nested object becomes a column such as ``a.b``."""
     path = str(budget.source)
     budget.take(2 * len(raw) + _VALUE_BYTES * raw.count(b","))
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
-    text, _found = decode(raw, path, encoding)
+    text, _found = decode(raw, path, options.encoding)
     try:
         records = [_unique(list(_flatten(record, budget))) for record in _parse(text, path)]
-    except _TwoFields as error:
-        raise FormatError(path, f"{error}; rename one") from None
+    except FormatError:
+        raise
+    except ValueError as error:
+        raise FormatError(path, str(error)) from None
     except RecursionError:
         raise FormatError(path, f"its values are nested too deeply; {_CURE}") from None
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
@@ -46,35 +49,22 @@ def read_json(
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    found = make_table(columns, path, [], decimal=".", as_strings=as_strings)
+    found = make_table(columns, path, [], replace(options, decimal="."))
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found
 
 
-class _TwoFields(ValueError):
-    """An object has two fields of one name, of which Python would keep the last."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise _TwoFields(f"an object has two fields named {shorten(twice)}")
-    return found
-
-
-def _parse(text: str, path: str | Path) -> list[dict[str, Any]]:
-    """Return the objects in a text."""
-    try:
-        records = json.loads(text, object_pairs_hook=_unique)
-    except _TwoFields:
-        raise
-    except ValueError:
-        records = list(_parse_lines(text, path))
-    records = [records] if isinstance(records, dict) else records
-    if not isinstance(records, list):
-        raise FormatError(path, f"not a table of records; {_CURE}")
+def _parse(text: str, path: str) -> list[dict[str, Any]]:
+    """Return the objects in a text, one after the other or in arrays."""
+    decoder, at, records = json.JSONDecoder(object_pairs_hook=_unique), 0, list[Any]()
+    while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        try:
+            found, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            message = f"not JSON ({reason(error, 100)}); {_CURE}"
+            raise FormatError(path, message, error.lineno) from None
+        records += found if isinstance(found, list) else [found]
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             shown = shorten(json.dumps(record), 30)
@@ -82,26 +72,24 @@ def _parse(text: str, path: str | Path) -> list[dict[str, Any]]:
     return records
 
 
-def _parse_lines(text: str, path: str | Path) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield json.loads(line, object_pairs_hook=_unique)
-            except _TwoFields:
-                raise
-            except ValueError as error:
-                message = f"not JSON ({reason(error, 100)}); {_CURE}"
-                raise FormatError(path, message, number) from None
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object; of two with one name Python would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has two fields named {shorten(twice)}; rename one")
+    return found
 
 
 def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in record.items():
+        name = f"{prefix}{normal_form(key)}"
         if prefix:
-            budget.take(len(prefix) + len(key))
+            budget.take(len(name))
         if isinstance(value, dict):
-            yield from _flatten(value, budget, f"{prefix}{key}.")
+            yield from _flatten(value, budget, f"{name}.")
         else:
-            yield f"{prefix}{key}", value
+            yield name, value
 
 
 def _as_cell(value: Any) -> str | None:

@@ -8,12 +8,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import MultiLabelBinarizer
-from sklearn.utils import Bunch
 
 from labelkin._utils.files import FormatError, reason
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import Labels, split_names
-from labelkin.datasets.formats._raw_table import make_bunch
+from labelkin.datasets.formats._columns import split_names
+from labelkin.datasets.formats._raw_table import Options, RawTable
 
 _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 # What scikit-learn's reader takes for a row, a label and an entry.
@@ -39,23 +38,21 @@ class _Lines(io.BytesIO):
             yield line
 
 
-def read_libsvm(
-    raw: bytes, budget: Budget, labels: Labels | None = None, n_features: int | None = None
-) -> Bunch:
+def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a LibSVM (SVMlight) file as a dataset, read by scikit-learn.
 
     The format has no place for the names and number of columns. Files of the extreme
     classification repository start with ``rows features labels``; in others the largest index is
     the number of features, and the labels are the ids that occur.
 
-    `labels` are names of the label ids in order, or how many ids there are. Ids count from 0, or
+    The option `labels` has names of the ids in order, or how many there are. Ids count from 0, or
     from 1 where 0 does not occur and the last one does.
     """
     path = budget.source
     budget.check_lines(raw)
     lines = _Lines(raw, budget)
     n_rows, width, n_labels = map(int, lines.sizes.groups()) if lines.sizes else (None,) * 3
-    width = width if n_features is None else n_features
+    width = width if options.n_features is None else options.n_features
     zero_based = True if lines.sizes else "auto"
     try:
         data, ids = load_svmlight_file(
@@ -69,7 +66,7 @@ def read_libsvm(
         text = f"the first line declares {n_rows} rows, but {data.shape[0]} follow"
         raise FormatError(path, text)
     budget.take_columns(data.shape[1], "features")
-    names = None
+    names, labels = None, options.labels
     if isinstance(labels, str) and labels.strip().isdecimal():
         labels = int(labels)
     if isinstance(labels, (int, np.integer)):
@@ -84,7 +81,7 @@ def read_libsvm(
     target = sparse.csr_matrix(encoder.fit_transform(ids), dtype=np.uint8)
     data = sparse.csr_matrix(data)
     data.eliminate_zeros()
-    return make_bunch(path, data, target, feature_names=None, label_names=names)
+    return RawTable(str(path), data, None, names, target)
 
 
 def _find_classes(ids: list[tuple[float, ...]], n_labels: int | None, budget: Budget) -> list[int]:

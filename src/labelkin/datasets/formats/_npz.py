@@ -3,17 +3,18 @@
 import io
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import Bunch
 
 from labelkin._utils import untrusted
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, reason, shorten, strip_compression
 from labelkin._utils.names import join_names
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._columns import check_unique
-from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string, make_bunch
+from labelkin.datasets.formats._columns import check_unique, normal_form
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
@@ -23,15 +24,17 @@ _DENSE_SHARE = 0.5
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 
 
-def read_arrays(
-    raw: bytes, budget: Budget, x: str | None = None, y: str | None = None
-) -> RawTable | Bunch:
+def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a dataset of arrays; nothing in the file is executed.
 
-    `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, `y` is the file with
-    the labels. A file without labels is a table.
+    The options `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, `y` is the
+    file with the labels.
     """
-    path, guesses = budget.source, list[Guess]()
+    path, guesses, x, y = budget.source, list[Guess](), options.x, options.y
+    if options.labels is not None:
+        text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
+        raise ArgumentError(text, "labels", "y")
+    is_own = False
     try:
         if strip_compression(path).suffix.lower() == ".npy":
             x, y = "X", y or _find_pair(Path(path), guesses)
@@ -40,10 +43,11 @@ def read_arrays(
             with zipfile.ZipFile(io.BytesIO(raw)) as archive:
                 parts = archive.namelist()
             names = [part.removesuffix(".npy") for part in parts if part.endswith(".npy")]
-            if x is None and y is None and "X_data" in names:
-                return read_npz(raw, budget)
-            x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
-            arrays = untrusted.read_npz(raw, [name for name in (x, y) if name])
+            is_own = x is None and y is None and "X_data" in names
+            if not is_own:
+                x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
+            wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
+            arrays = untrusted.read_npz(raw, wanted)
         if y is not None and y not in arrays:
             arrays[y] = untrusted.read_npy(read_unpacked(y))
     except (FormatError, OSError):
@@ -51,15 +55,15 @@ def read_arrays(
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         text = f"not a readable file of arrays ({reason(error)})"
         raise FormatError(path, text) from error
+    if is_own:
+        return _read_own(arrays, budget)
     data = _as_features(arrays[str(x)], budget, guesses)
     if y is None:
         return RawTable(str(path), data, None, guesses=guesses)
     target, label_names = _as_labels(arrays[y], budget, guesses)
     if len(target) != len(data):
         raise FormatError(path, f"X has {len(data):,} rows, y has {len(target):,}")
-    found = make_bunch(path, data, target, feature_names=None, label_names=label_names)
-    found.guesses = guesses
-    return found
+    return RawTable(str(path), data, None, label_names, target, guesses=guesses)
 
 
 def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
@@ -116,17 +120,12 @@ def _as_labels(
     return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
 
 
-def read_npz(raw: bytes, budget: Budget) -> Bunch:
-    """Return a dataset in labelkin's own format; nothing in the file is executed.
+def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
+    """Return a dataset in labelkin's own format.
 
-    ``data`` is CSR when less than half of it is non-zero; ``split`` is 0 for original training rows
-    and 1 for test rows, where known.
+    ``data`` is CSR when less than half of it is non-zero.
     """
     path = budget.source
-    try:
-        arrays = untrusted.read_npz(raw, _REQUIRED + _OPTIONAL)
-    except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
-        raise FormatError(path, f"not a readable .npz file ({reason(error)})") from error
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
@@ -143,26 +142,29 @@ def read_npz(raw: bytes, budget: Budget) -> Bunch:
         raise FormatError(path, "Y is not a matrix of 0 and 1")
     if target.shape[0] != n:
         raise FormatError(path, f"X has {n} rows, Y has {target.shape[0]}")
-    vectors: dict[str, np.ndarray | None] = {}
+    vectors: dict[str, Any] = dict.fromkeys(_OPTIONAL)
     sizes = (d, d, target.shape[1], n)
     for key, size, kinds in zip(_OPTIONAL, sizes, ("iu", "U", "U", "biu"), strict=True):
-        found = vectors[key] = arrays.get(key)
-        if found is not None and (found.shape != (size,) or found.dtype.kind not in kinds):
+        if (found := arrays.get(key)) is None:
+            continue
+        if found.shape != (size,) or found.dtype.kind not in kinds:
             text = f"{key} is not a vector of {size} entries of the right type"
             raise FormatError(path, text)
-        if found is not None and kinds == "U":
-            check_unique(found.tolist(), key.removesuffix("s").replace("_", " "), path)
+        vectors[key] = found
+        if kinds == "U":
+            vectors[key] = [normal_form(name) for name in found.tolist()]
+            check_unique(vectors[key], key.removesuffix("s").replace("_", " "), path)
     n_values, features, labels, split = vectors.values()
     if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
         raise FormatError(path, "feature_n_values holds a number that is no count of values")
     if split is not None and not np.isin(split, (0, 1)).all():
         raise FormatError(path, "split holds other values than 0 (training rows) and 1 (test rows)")
-    return make_bunch(
-        path,
+    return RawTable(
+        str(path),
         data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
+        features,
+        labels,
         target.astype(np.uint8),
-        feature_names=None if features is None else features.tolist(),
-        label_names=None if labels is None else labels.tolist(),
-        feature_n_values=None if n_values is None else n_values.astype(np.int32),
+        n_values=None if n_values is None else n_values.astype(np.int32),
         split=None if split is None else split.astype(np.uint8),
     )

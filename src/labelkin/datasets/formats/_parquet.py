@@ -6,12 +6,12 @@ from typing import Any
 from labelkin._utils.files import FormatError, reason
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._raw_table import RawTable, name_columns
+from labelkin.datasets.formats._raw_table import Options, RawTable, name_columns
 
 _ROWS = 10_000  # read at once
 
 
-def read_parquet(raw: bytes, budget: Budget) -> RawTable:
+def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     """Return a file as a table; it is read in batches, within a limit of memory.
 
     A value that repeats takes a few bytes in a file, whatever its size and number: texts are read
@@ -23,7 +23,11 @@ def read_parquet(raw: bytes, budget: Budget) -> RawTable:
     try:
         schema = parquet.ParquetFile(io.BytesIO(raw)).schema
         leaves = [schema.column(i) for i in range(len(schema))]
-        texts = [leaf.path for leaf in leaves if _holds_text(leaf)]
+        texts = [
+            leaf.path
+            for leaf in leaves
+            if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+        ]
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
         n_rows = file.metadata.num_rows
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
@@ -56,10 +60,6 @@ def read_parquet(raw: bytes, budget: Budget) -> RawTable:
     except Exception as error:
         raise FormatError(path, f"no table for pandas ({reason(error)})") from None
     return RawTable(str(path), frame, names, guesses=guesses)
-
-
-def _holds_text(leaf: Any) -> bool:
-    return leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
 
 
 def _text_bytes(array: Any) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch, check_array
 
+from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
@@ -16,10 +17,11 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import (
     Labels,
     check_unique,
-    find_features,
+    find_columns,
     find_labels,
     normal_form,
     settle_missing,
+    split_names,
 )
 from labelkin.datasets.formats._dialect import parse_cell
 
@@ -30,18 +32,9 @@ NO_LABELS = "it holds no labels; name the array or the file that does with y="
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
-# What pandas finds in a column of objects, by the kind that it is here.
-_INFERRED = {
-    "string": "string",
-    "integer": "number",
-    "floating": "number",
-    "mixed-integer-float": "number",
-    "boolean": "number",
-    "decimal": "number",
-    "date": "date",
-    "datetime": "date",
-    "datetime64": "date",
-}
+# What pandas finds in a column of objects.
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal"}
+_DATES = {"date", "datetime", "datetime64"}
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -53,6 +46,23 @@ class Guess:
     arguments: tuple[str, ...]
     doubtful: bool = False
     """Whether it may well be wrong, so that the user should decide."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is written and what is known about it, where it is given: see `read_table`."""
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    sheet: str | None = None
+    x: str | None = None
+    y: str | None = None
+    as_strings: Iterable[str] = ()
+    expected: Iterable[str] = ()
+    labels: Labels | None = None
+    n_features: int | None = None
 
 
 @dataclass
@@ -67,7 +77,7 @@ class RawTable:
     """Names of the columns; None where the format has none."""
     label_names: list[str] | None = None
     """Names of the labels, if the file declares them."""
-    target: np.ndarray | None = None
+    target: Any = None
     """Labels that the file holds apart from its columns; None: they are among the columns."""
     decimal: str = "."
     """Decimal mark of numbers in columns of strings."""
@@ -77,17 +87,10 @@ class RawTable:
     """Values of those columns of a matrix that hold indices of values."""
     texts: tuple[str, ...] = ()
     """Those of them that are text."""
-
-    def __post_init__(self) -> None:
-        names = None if self.names is None else [normal_form(name) for name in self.names]
-        if names is not None and names != self.names:
-            check_unique(names, "column", self.source)
-            if not self.is_matrix:
-                self.data = self.data.rename(columns=normal_form)
-            self.names, self.texts = names, tuple(map(normal_form, self.texts))
-            self.nominal = {normal_form(name): found for name, found in self.nominal.items()}
-        if self.label_names is not None:
-            self.label_names = [normal_form(name) for name in self.label_names]
+    n_values: np.ndarray | None = None
+    """Number of values of each column of a matrix whose values have no names, 0 for numbers."""
+    split: np.ndarray | None = None
+    """0 for published training rows and 1 for test rows, where known."""
 
     @classmethod
     def of(cls, X: Any) -> "RawTable":
@@ -146,8 +149,10 @@ class RawTable:
         if types.is_datetime64_any_dtype(column.dtype):
             return "date"
         inferred = types.infer_dtype(column, skipna=True)
+        if inferred in _NUMBERS | _DATES:
+            return "number" if inferred in _NUMBERS else "date"
         if inferred not in ("mixed", "mixed-integer"):
-            return _INFERRED.get(inferred, "string" if inferred == "empty" else inferred)
+            return "string" if inferred == "empty" else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
             return "list"
@@ -184,15 +189,22 @@ class RawTable:
     def lists(self, name: str) -> list[list[Any]]:
         """Return a column of lists, each without missing items."""
         cells = [cell if isinstance(cell, _LISTS) else () for cell in self.column(name)]
-        return [[_plain(item) for item in cell if item is not None] for cell in cells]
+        return [
+            [
+                item.item() if isinstance(item, np.generic) else item
+                for item in cell
+                if item is not None
+            ]
+            for cell in cells
+        ]
 
 
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
-    """Return names of which none occurs twice, and what was changed.
+    """Return names in normal form of which none occurs twice, and what was changed.
 
     The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
     """
-    names = list(names)
+    names = [None if name is None else normal_form(name) for name in names]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
@@ -208,11 +220,6 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
     return found, [Guess(text, ())] if changed else []
 
 
-def _plain(item: Any) -> Any:
-    """Return a NumPy scalar as Python's."""
-    return item.item() if isinstance(item, np.generic) else item
-
-
 def as_string(cell: Any) -> str:
     """Return a cell as text: whole numbers without a fraction, 3.0 like 3."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
@@ -224,29 +231,126 @@ def as_string(cell: Any) -> str:
 
 
 def make_bunch(
-    source: str | Path,
-    data: Any,
-    target: Any,
-    *,
-    feature_names: list[str] | None,
-    label_names: list[str] | None,
-    feature_n_values: np.ndarray | None = None,
-    split: np.ndarray | None = None,
+    table: RawTable,
+    labels: Labels | None = None,
+    drop: str | Iterable[str] = (),
+    missing_labels: str | None = None,
 ) -> Bunch:
-    """Return the parts of a dataset as a Bunch; a sparse target becomes dense unless it is huge."""
+    """Return a table as a dataset; columns that hold no numbers are refused by name."""
+    data, target = table.data, table.target
+    features: list[str] | None
+    label_names: list[str] | None
+    if target is None:
+        data, target, features, label_names = _split_columns(table, labels, drop, missing_labels)
+    elif drop:
+        text = f"{table.source}: its labels are not among its columns; leave out drop="
+        raise ArgumentError(text, "drop")
+    else:
+        features, label_names = table.names, table.label_names
     if sparse.issparse(target) and target.shape[0] * target.shape[1] <= _MAX_DENSE_TARGET:
         target = target.toarray()
-    if feature_n_values is None:
-        feature_n_values = np.zeros(data.shape[1], dtype=np.int32)
-    return Bunch(
+    n_values = table.n_values
+    if n_values is None:
+        counts = {name: len(values) for name, values in table.nominal.items()}
+        n_values = np.array([counts.get(name, 0) for name in features or [""] * data.shape[1]])
+    bunch = Bunch(
         data=data,
         target=target,
-        feature_names=feature_names,
+        feature_names=features,
         label_names=label_names,
-        feature_n_values=feature_n_values,
-        split=split,
-        DESCR=Path(source).name,
+        feature_n_values=n_values.astype(np.int32),
+        split=table.split,
+        DESCR=Path(table.source).name,
     )
+    if guesses := [one.text for one in table.guesses if "missing_labels" in one.arguments]:
+        bunch.guesses = guesses
+    return bunch
+
+
+def _split_columns(
+    table: RawTable, labels: Labels | None, drop: str | Iterable[str], missing_labels: str | None
+) -> tuple[Any, Any, list[str], list[str]]:
+    """Return features, labels, and the names of both."""
+    if table.names is None:
+        raise table.error(NO_LABELS, "y")
+    names, labels = table.names, table.label_names if labels is None else labels
+    if labels is None:
+        text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
+        raise table.error(text, "labels")
+    label_columns = find_labels(labels, names, table.source)
+    dropped = find_columns(split_names(drop, names), names, table.source)
+    if (both := np.intersect1d(label_columns, dropped)).size:
+        raise table.error(f"{shorten(names[both[0]])} is both a label and dropped")
+    features = np.setdiff1d(np.arange(len(names)), np.union1d(label_columns, dropped))
+    if not features.size:
+        raise table.error("no feature column is left besides labels and dropped columns")
+    label_names = [names[i] for i in label_columns]
+    for name in label_names:
+        if table.nominal.get(name, NO_YES) != NO_YES:
+            values = shorten(", ".join(table.nominal[name][:6]))
+            raise table.error(
+                f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
+                "(0/1), not multi-target data"
+            )
+    data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
+    if np.isnan(target.data if sparse.issparse(target) else target).any():
+        dense = target.toarray() if sparse.issparse(target) else target
+        # A matrix with names is that of an ARFF file, in which ? means unknown.
+        missing_labels = missing_labels or ("unknown" if table.is_matrix else None)
+        target, guesses = settle_missing(dense, label_names, missing_labels)
+        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
+        if missing_labels == "drop":
+            known = np.flatnonzero(~np.isnan(target).any(axis=1))
+            data, target = data[known], target[known]
+    entries = sparse.coo_array(target)
+    unknown = np.isnan(entries.data)
+    for i in np.flatnonzero((entries.data != 1) & ~unknown):
+        name, row = shorten(label_names[entries.col[i]]), entries.row[i] + 1
+        raise table.error(
+            f"label {name} holds {entries.data[i]:g} in data row {row}; it must be 0 or 1"
+        )
+    target = target if unknown.any() else target.astype(np.uint8)
+    return data, target, [names[i] for i in features], label_names
+
+
+def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
+    """Return columns as an array or a CSR matrix of numbers."""
+    names = [(table.names or [])[i] for i in columns]
+    try:
+        if not table.is_matrix:
+            return np.column_stack([table.numbers(name) for name in names])
+        if texts := [name for name in names if name in table.texts]:
+            raise table.error(f"column {shorten(texts[0])} holds text, not numbers")
+    except FormatError as error:
+        text = f"{error.message}; encode the column as numbers, or leave it out with drop="
+        raise table.error(text, "drop") from None
+    return table.data[:, columns]
+
+
+def complete(table: RawTable) -> RawTable:
+    """Return a table with what its columns and labels stand for.
+
+    Columns of nominal values hold these, which are strings, for their indices; those of no and yes
+    stay 0 and 1. Labels apart from the columns are dense and have names.
+    """
+    if table.target is not None:
+        n, q = table.target.shape
+        if sparse.issparse(table.target):
+            Budget(table.source).take_columns(q, "labels", each=n)
+            table.target = table.target.toarray()
+        table.label_names = table.label_names or [f"y{i + 1}" for i in range(q)]
+    values = {name: values for name, values in table.nominal.items() if values != NO_YES}
+    if not values:
+        return table
+    data = table.data
+    if sparse.issparse(data):
+        Budget(table.source).take_columns(data.shape[1], each=8 * data.shape[0])
+        data = data.toarray()
+    columns: dict[str, Any] = dict(zip(table.names or (), data.T, strict=True))
+    for name, known in values.items():
+        columns[name] = [None if np.isnan(code) else known[int(code)] for code in columns[name]]
+    frame = import_optional("pandas").DataFrame(columns)
+    return RawTable(table.source, frame, table.names, table.label_names)
 
 
 def present(bunch: Bunch, *, return_X_y: bool, as_frame: bool) -> Any:
@@ -269,98 +373,3 @@ def _as_frame(matrix: Any, names: list[str] | None, prefix: str) -> Any:
     make = frame.sparse.from_spmatrix if sparse.issparse(matrix) else frame
     numbered = [f"{prefix}{i + 1}" for i in range(matrix.shape[1])]
     return make(matrix, columns=numbered if names is None else names)
-
-
-def table_of_bunch(source: str, bunch: Bunch) -> RawTable:
-    """Return a dataset of numbers as a table, with its labels apart."""
-    target = bunch.target
-    if sparse.issparse(target):
-        Budget(source).take_columns(target.shape[1], "labels", each=target.shape[0])
-        target = target.toarray()
-    names = bunch.label_names or [f"y{i + 1}" for i in range(target.shape[1])]
-    features = None if bunch.feature_names is None else list(bunch.feature_names)
-    guesses = list(bunch.get("guesses", ()))
-    return RawTable(source, bunch.data, features, list(names), np.asarray(target), guesses=guesses)
-
-
-def bunch_of_table(
-    table: RawTable,
-    labels: Labels | None,
-    drop: str | Iterable[str],
-    missing_labels: str | None = None,
-) -> Bunch:
-    """Return a table as a dataset; columns that hold no numbers are refused by name."""
-    names = table.names or []
-    if table.names is None:
-        raise table.error(NO_LABELS, "y")
-    labels = table.label_names if labels is None else labels
-    if labels is None:
-        text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
-        raise table.error(text, "labels")
-    label_columns = find_labels(labels, names, table.source)
-    features = find_features(names, label_columns, drop, table.source)
-    label_names = [names[i] for i in label_columns]
-    for name in label_names:
-        if table.nominal.get(name, NO_YES) != NO_YES:
-            values = shorten(", ".join(table.nominal[name][:6]))
-            raise table.error(
-                f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
-                "(0/1), not multi-target data"
-            )
-    data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
-    if np.isnan(target.data if sparse.issparse(target) else target).any():
-        dense = target.toarray() if sparse.issparse(target) else target
-        target, guesses = settle_missing(dense, label_names, missing_labels)
-        table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
-        if missing_labels == "drop":
-            known = np.flatnonzero(~np.isnan(target).any(axis=1))
-            data, target = data[known], target[known]
-    entries = sparse.coo_array(target)
-    unknown = np.isnan(entries.data)
-    for i in np.flatnonzero((entries.data != 1) & ~unknown):
-        name, row = shorten(label_names[entries.col[i]]), entries.row[i] + 1
-        raise table.error(
-            f"label {name} holds {entries.data[i]:g} in data row {row}; it must be 0 or 1"
-        )
-    n_values = [len(table.nominal.get(names[i], ())) for i in features]
-    return make_bunch(
-        table.source,
-        data,
-        target if unknown.any() else target.astype(np.uint8),
-        feature_names=[names[i] for i in features],
-        label_names=label_names,
-        feature_n_values=np.array(n_values, dtype=np.int32),
-    )
-
-
-def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
-    """Return columns as an array or a CSR matrix of numbers."""
-    names = [(table.names or [])[i] for i in columns]
-    try:
-        if not table.is_matrix:
-            return np.column_stack([table.numbers(name) for name in names])
-        if texts := [name for name in names if name in table.texts]:
-            raise table.error(f"column {shorten(texts[0])} holds text, not numbers")
-    except FormatError as error:
-        text = f"{error.message}; encode the column as numbers, or leave it out with drop="
-        raise table.error(text, "drop") from None
-    return table.data[:, columns]
-
-
-def decode_nominal(table: RawTable) -> RawTable:
-    """Return a table with the values of nominal columns, which are strings, for their indices.
-
-    Those of no and yes stay 0 and 1.
-    """
-    values = {name: values for name, values in table.nominal.items() if values != NO_YES}
-    if not values:
-        return table
-    data = table.data
-    if sparse.issparse(data):
-        Budget(table.source).take_columns(data.shape[1], each=8 * data.shape[0])
-        data = data.toarray()
-    columns: dict[str, Any] = dict(zip(table.names or (), data.T, strict=True))
-    for name, known in values.items():
-        columns[name] = [None if np.isnan(code) else known[int(code)] for code in columns[name]]
-    frame = import_optional("pandas").DataFrame(columns)
-    return RawTable(table.source, frame, table.names, table.label_names)

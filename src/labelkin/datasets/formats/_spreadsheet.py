@@ -1,7 +1,7 @@
 """Spreadsheets: Excel's ``.xlsx`` and LibreOffice's ``.ods``, both of them zipped XML.
 
 A small file can declare any number of cells and repeat any text in them. Each cell is counted by
-the budget before it is stored, and document types, in which entities are declared, are refused.
+the budget before it is stored; document types, in which entities are declared, are refused.
 """
 
 import io
@@ -10,11 +10,11 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
@@ -22,12 +22,20 @@ from labelkin._utils.limits import check_archive
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
-from labelkin.datasets.formats._raw_table import Guess, RawTable, as_string
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
-_ELEMENT_BYTES = 40  # for an element: bounds the time, too
+_ELEMENT_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for an element and an attribute: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
 _MAX_DEPTH = 100  # of elements in each other
-_MAX_NAMESPACE = 200  # characters, which the name of every element repeats
+# What is refused before it is parsed. Without NUL bytes no < is part of another character or of an
+# attribute: what lies between two of them bounds a tag, which is read again with each block of it.
+# The name of every element repeats its namespace.
+_REFUSED = {
+    rb"\0": "characters that are not UTF-8",
+    rb"<!DOCTYPE": "a document type",
+    rb"<[^<]{262144}": "a very long tag or text",
+    rb"""xmlns(?::[^\s:=<>]*+)?\s*+=\s*+(?:"[^"]{200}|'[^']{200})""": "a very long namespace",
+}
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
@@ -41,11 +49,9 @@ _Cells = Iterator[tuple[int, int, str, int, int]]
 _Rows = dict[int, dict[int, str]]
 
 
-def read_spreadsheet(
-    raw: bytes, budget: Budget, sheet: str | None = None, **options: Any
-) -> RawTable:
-    """Return a sheet as a table, by default the first; `options` are those of `take_header`."""
-    path = budget.source
+def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
+    """Return a sheet as a table, by default the first."""
+    path, sheet = budget.source, options.sheet
     if raw.startswith(_OLE):
         text = "an old .xls file or one with a password; save it as .xlsx without a password"
         raise FormatError(path, text)
@@ -55,7 +61,7 @@ def read_spreadsheet(
             is_excel = "xl/workbook.xml" in archive.namelist()
             parse = partial(_parse, archive, budget)
             sheets = _open_excel(parse) if is_excel else _open_document(parse)
-            chosen, rows = _choose(sheets, sheet, {*options.get("expected", ())}, budget)
+            chosen, rows = _choose(sheets, sheet, {*options.expected}, budget)
     except (FormatError, ArgumentError):
         raise
     except Exception as error:  # zip, deflate and XML raise errors of many kinds
@@ -66,20 +72,19 @@ def read_spreadsheet(
     if not rows:
         text = f"the sheet {chosen!r} is empty; choose one with sheet="
         raise FormatError(path, text, None, "sheet")
-    columns = sorted({column for cells in rows.values() for column in cells})
     # A title above the table: rows of one cell before wider ones.
     top = start = min(rows)
-    if len(columns) > 2:
+    if len({column for cells in rows.values() for column in cells}) > 2:
         start = min((number for number, cells in rows.items() if len(cells) > 1), default=top)
     if start > top:
         guesses.append(Guess(f"what stands above row {start + 1} left out", ()))
         rows = {number: cells for number, cells in rows.items() if number >= start}
-        columns = sorted({column for cells in rows.values() for column in cells})
+    columns = sorted({column for cells in rows.values() for column in cells})
     numbers = range(start, max(rows) + 1)
     budget.take_cells(len(numbers) * len(columns), len(columns))
     cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
     first = [rows[start].get(column) for column in columns]
-    return take_header(cells, first, str(path), guesses, decimal=".", **options)
+    return take_header(cells, first, str(path), guesses, replace(options, decimal="."))
 
 
 def _choose(
@@ -125,16 +130,17 @@ def _parse(
 ) -> Iterator[tuple[str, Any]]:
     """Yield the elements of a part at their ends, with their names without a namespace.
 
-    Those named in `held` have what they contain; all others are removed when they end.
+    Those named in `held` have what they contain; all others are removed when they end. A file may
+    lack strings and styles.
     """
-    content = archive.read(part)
-    budget.check(_ELEMENT_BYTES * content.count(b"<"))
+    content = archive.read(part) if part in archive.namelist() else b"<none/>"
+    size = _ELEMENT_BYTES * content.count(b"<") + _ATTRIBUTE_BYTES * content.count(b"=")
+    budget.check(size)
     # Sheets can be one part, which is read again for each; a document is read twice anyway.
-    budget.take(_ELEMENT_BYTES * content.count(b"<") // 2)
-    checker = expat.ParserCreate(namespace_separator="}")
-    checker.StartDoctypeDeclHandler = _refuse
-    checker.StartNamespaceDeclHandler = _check_namespace
-    checker.Parse(content, True)
+    budget.take(size // 2)
+    for pattern, what in _REFUSED.items():
+        if re.search(pattern, content):
+            raise ValueError(f"its XML has {what}")
     parents: list[Any] = []
     holder, n_held = None, 0
     for event, element in ElementTree.iterparse(io.BytesIO(content), ("start", "end")):
@@ -154,15 +160,6 @@ def _parse(
             yield _name(element), element
             if parents:
                 parents[-1].remove(element)
-
-
-def _refuse(*_: object) -> NoReturn:
-    raise ValueError("its XML declares a document type")
-
-
-def _check_namespace(prefix: str | None, uri: str | None) -> None:
-    if len(uri or "") > _MAX_NAMESPACE:
-        raise ValueError("its XML has a namespace with a very long name")
 
 
 def _name(element: Any) -> str:
@@ -186,12 +183,13 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             sheets[element.attrib["name"]] = links.get(link, "").lstrip("/")
         elif name == "workbookPr" and element.get("date1904") in ("1", "true"):
             epoch = datetime(1904, 1, 1)
-    strings = [_string_of(item) for item in _optional(parse, "xl/sharedStrings.xml", "si")]
+    items = parse("xl/sharedStrings.xml", "si")
+    strings = [_string_of(item) for name, item in items if name == "si"]
     formats, dates = {*_DATE_FORMATS}, set()
-    for element in _optional(parse, "xl/styles.xml", "numFmts", "cellXfs"):
-        if _name(element) == "numFmts":
+    for name, element in parse("xl/styles.xml", "numFmts", "cellXfs"):
+        if name == "numFmts":
             formats |= {int(one.attrib["numFmtId"]) for one in element if _is_date_format(one)}
-        else:
+        elif name == "cellXfs":
             given = [int(style.get("numFmtId", 0)) for style in element]
             dates = {number for number, format in enumerate(given) if format in formats}
 
@@ -208,14 +206,6 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
                     yield number, column, text, 1, 1
 
     return {name: partial(cells, part) for name, part in sheets.items()}
-
-
-def _optional(parse: Callable[..., Any], part: str, *names: str) -> Iterator[Any]:
-    """Yield the elements of these names of a part that a file may lack."""
-    try:
-        yield from (element for name, element in parse(part, *names) if name in names)
-    except KeyError:
-        return
 
 
 def _string_of(item: Any) -> str:

@@ -1,12 +1,14 @@
 """Downloading a dataset: published files are converted to one ``.npz`` and checked."""
 
+import hashlib
 import os
 import sys
 import tempfile
 from collections import Counter
-from importlib.util import find_spec
+from collections.abc import Sequence
+from contextlib import suppress
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,31 +16,37 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.files import read_unpacked
 from labelkin._utils.limits import SIZE_VARIABLE, max_unpacked
-from labelkin._utils.optional import import_optional
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
-from labelkin.datasets.formats._arff import read_arff
+from labelkin.datasets.formats._arff import read_arff, read_labels_xml
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._mulan_xml import read_labels_xml
-from labelkin.datasets.formats._raw_table import bunch_of_table, make_bunch
+from labelkin.datasets.formats._raw_table import Options, RawTable, make_bunch
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
 from labelkin.rows import first_of_equals
 
-_PARTS = ("train", "test")
+_TIMEOUT = 30.0  # seconds without a byte, after which the next address is tried
 
 
-def fetch(
-    info: DatasetInfo, folder: Path, *, progress: bool = False, timeout: float = 30.0
-) -> Path:
-    """Download, convert and check one dataset; return the path of its ``.npz`` in a folder.
+def fetch(info: DatasetInfo, folders: Sequence[Path]) -> Path:
+    """Download, convert and check one dataset; return the path of its ``.npz``.
 
-    The downloads go to a temporary folder and `write` ends with a rename, so that no partial
-    file is ever visible, also when several processes fetch at once. After `timeout` seconds without
-    a byte the next address is tried.
+    It is kept in the first of the folders that can be written to. The downloads go to a temporary
+    folder there and `write` ends with a rename, so that no partial file is ever visible, also when
+    several processes fetch at once.
     """
+    for folder in folders:
+        with suppress(OSError):  # access bits are unreliable on network disks
+            folder.mkdir(parents=True, exist_ok=True)
+            temporary = tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-")
+            break
+    else:
+        raise PermissionError(
+            f"Neither {' nor '.join(map(str, folders))} can be written to, so {info.name} cannot "
+            "be kept; set LABELKIN_DATA to a folder that can."
+        )
     path = folder / f"{info.name}.npz"
-    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{info.name}-") as scratch:
-        files = {f.role: _retrieve(info, f, Path(scratch), progress, timeout) for f in info.files}
+    with temporary as scratch:
+        files = {file.role: _retrieve(info, file, Path(scratch)) for file in info.files}
         try:
             bunch = _read(info, files)
         except ValueError as error:
@@ -76,92 +84,68 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
     labels = -(info.labels_last or 0) if xml is None else read_labels_xml(xml)
     parts = {}
     for role, path in paths.items():
-        table = read_arff(read_unpacked(path), Budget(path))
-        parts[role] = bunch_of_table(table, labels, info.drop)
+        table = read_arff(read_unpacked(path), Budget(path), Options())
+        parts[role] = make_bunch(table, labels, info.drop)
     if "all" not in parts:
-        bunch = _stack(parts["train"], parts["test"])
-    else:
-        bunch = parts["all"]
-        if "train" in parts:
-            bunch.split = _recover_split(bunch, parts["train"])
-    return bunch
+        return _stack(parts["train"], parts["test"])
+    if "train" in parts:
+        parts["all"].split = _recover_split(parts["all"], parts["train"])
+    return parts["all"]
 
 
-def _retrieve(
-    info: DatasetInfo, file: SourceFile, scratch: Path, progress: bool, timeout: float
-) -> Path:
+def _retrieve(info: DatasetInfo, file: SourceFile, scratch: Path) -> Path:
     """Download one file from the first of its addresses that gives the right bytes."""
-    pooch, requests = import_optional("pooch"), import_optional("requests")
-    bar = progress and find_spec("tqdm") is not None
-    path = scratch / file.name
-    failures = []
-    damaged = False
+    failures, damaged = [], False
     for url in file.urls:
+        if sys.stderr.isatty():
+            print(f"downloading {url}", file=sys.stderr)
         try:
-            if bar:
-                print(url, file=sys.stderr)
-            with open(path, "wb") as raw:
-                download = pooch.HTTPDownloader(progressbar=bar, timeout=timeout)
-                download(url, _CountedFile(raw), None)
-        except _TooMuch as error:
-            failures.append(f"{url}: {error}")
-            damaged = True
-            continue
-        except (requests.RequestException, OSError) as error:
+            content = _download(url)
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise ValueError("the file's sha256 is not the published one")
+        except (OSError, HTTPException, ValueError) as error:
+            damaged |= isinstance(error, ValueError)
             failures.append(f"{url}: {_reason(error)}")
-            continue
-        if file.sha256 == pooch.file_hash(str(path), alg="sha256"):
+        else:
+            path = scratch / file.name
+            path.write_bytes(content)
             return path
-        damaged = True
-        failures.append(f"{url}: the file's sha256 is not the published one")
-    raise (ValueError if damaged else ConnectionError)(
-        f"{info.name} could not be downloaded ({'; '.join(failures)}){_cure(info)}"
-    )
-
-
-class _TooMuch(Exception):
-    """A server does not stop to send."""
-
-
-class _CountedFile:
-    """A file that is written within the limit of what a file may unpack to."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        self._raw, self._limit = raw, max_unpacked(0)
-
-    def write(self, part: bytes) -> int:
-        if self._raw.tell() + len(part) > self._limit:
-            raise _TooMuch(
-                f"the server sent more than {self._limit / 2**20:,.0f} MiB; if the file is so "
-                f"large, set {SIZE_VARIABLE} to a larger number of bytes"
-            )
-        return self._raw.write(part)
-
-    def flush(self) -> None:
-        self._raw.flush()
-
-
-def _cure(info: DatasetInfo) -> str:
-    """Return the end of the sentence on a failed download: what the user can do."""
     arff = next((file.name for file in info.files if file.name.endswith(".arff")), None)
     by_hand = f", or download {arff} by hand and run `labelkin datasets convert` on it"
-    return (
-        "; nothing was kept: try again with a connection, or set LABELKIN_DATA to a folder that "
-        f"holds {info.name}.npz{by_hand if arff else ''}."
+    raise (ValueError if damaged else ConnectionError)(
+        f"{info.name} could not be downloaded ({'; '.join(failures)}); nothing was kept: try again "
+        f"with a connection, or set LABELKIN_DATA to a folder that holds {info.name}.npz"
+        f"{by_hand if arff else ''}."
     )
+
+
+def _download(url: str) -> bytes:
+    """Return what a server sends, at most what a file may unpack to."""
+    from urllib.request import urlopen  # slow to import
+
+    limit = max_unpacked(0)
+    with urlopen(url, timeout=_TIMEOUT) as answer:
+        content = answer.read(limit + 1)
+        if len(content) > limit:
+            raise ValueError(
+                f"the server sent more than {limit / 2**20:,.0f} MiB; if the file is so large, "
+                f"set {SIZE_VARIABLE} to a larger number of bytes"
+            )
+        if answer.length:  # what is still to come
+            raise IncompleteRead(content)
+    return content
 
 
 def _reason(error: Exception) -> str:
-    """Return the cause of a nested exception in a few words."""
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if status is not None:
+    """Return why a download failed in a few words."""
+    if (status := getattr(error, "code", None)) is not None:
         return f"the server answered {status}"
-    kind = type(error).__name__
-    if "Timeout" in kind:
+    cause = getattr(error, "reason", error)
+    if isinstance(cause, TimeoutError):
         return "no answer in time"
-    if "Chunked" in kind or "IncompleteRead" in str(error):
+    if isinstance(cause, IncompleteRead):
         return "the connection was cut"
-    return "no connection" if "Connection" in kind else f"{kind}: {error}"
+    return "no connection" if isinstance(cause, OSError) else str(cause) or type(cause).__name__
 
 
 def _from_mat(path: Path) -> Bunch:
@@ -170,12 +154,11 @@ def _from_mat(path: Path) -> Bunch:
 
     content = loadmat(path)
     parts = []
-    for part in _PARTS:
+    for part in ("train", "test"):
         X = sp.csr_matrix(content[f"{part}_data"])
         Y = sp.csr_array(content[f"{part}_target"]).toarray()
         Y = Y.T if Y.shape[1] == X.shape[0] else Y  # published with one column per sample
-        target = (Y > 0).astype(np.uint8)
-        parts.append(make_bunch(path, X, target, feature_names=None, label_names=None))
+        parts.append(make_bunch(RawTable(path.name, X, None, target=(Y > 0).astype(np.uint8))))
     return _stack(*parts)
 
 
@@ -183,9 +166,8 @@ def _stack(train: Bunch, test: Bunch) -> Bunch:
     """Stack training and test rows, which have the same columns."""
     data = sp.vstack([sp.csr_array(train.data), sp.csr_array(test.data)], format="csr")
     split = np.repeat(np.array([0, 1], dtype=np.uint8), [len(train.target), len(test.target)])
-    return Bunch(
-        **{**train, "data": data, "target": np.vstack([train.target, test.target]), "split": split}
-    )
+    target = np.vstack([train.target, test.target])
+    return Bunch(**train | {"data": data, "target": target, "split": split})
 
 
 def _recover_split(full: Bunch, train: Bunch) -> np.ndarray:

@@ -2,18 +2,17 @@
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from labelkin._utils.files import read_unpacked
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._npz import read_npz
-from labelkin.datasets.formats._raw_table import present
+from labelkin.datasets.formats._npz import read_arrays
+from labelkin.datasets.formats._raw_table import Options, make_bunch, present
 from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
+from labelkin.datasets.known._fetch import fetch
 
 
 def load_dataset(
@@ -22,7 +21,6 @@ def load_dataset(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = True,
     subset: str | None = None,
-    progress: bool | None = None,
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Any:
@@ -47,8 +45,6 @@ def load_dataset(
         Which rows: all of them, or one part of the published partition. The default
         is what the paper (Table 2) uses: the 2000 training documents of the Yahoo
         sets (arts, business, ...), all rows of every other dataset.
-    progress : bool, default=None
-        Whether to show a progress bar; by default when stderr is a terminal.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=False
@@ -77,10 +73,25 @@ def load_dataset(
     if subset not in (None, "all", "train", "test"):
         raise ValueError(f"subset must be 'all', 'train', 'test' or None, not {subset!r}.")
     path = find_dataset(info.name, data_home)
-    path = path or _download(info, data_home_path(data_home), download, progress)
-    bunch = read_npz(read_unpacked(path), Budget(path))
+    if path is None:
+        home = data_home_path(data_home)
+        if not download:
+            raise FileNotFoundError(
+                f"{info.name}.npz is not in {home} and download=False; allow the download, or set "
+                "LABELKIN_DATA to a folder that has it."
+            )
+        path = fetch(info, [home, _user_cache()])
+    bunch = make_bunch(read_arrays(read_unpacked(path), Budget(path), Options()))
     bunch.update(name=info.name, DESCR=info.description)
-    bunch = _select_rows(bunch, subset or info.rows)
+    subset = subset or info.rows
+    if subset != "all":
+        if bunch.split is None:
+            raise ValueError(
+                f"{info.name} has no published partition, so subset={subset!r} cannot be given; "
+                "use subset='all' and split it yourself."
+            )
+        keep = np.flatnonzero(bunch.split == (subset == "test"))
+        bunch.update({name: bunch[name][keep] for name in ("data", "target", "split")})
     return present(bunch, return_X_y=return_X_y, as_frame=as_frame)
 
 
@@ -97,50 +108,10 @@ def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> 
 
 
 def _user_cache() -> Path:
-    """Return ``pooch.os_cache("labelkin")`` without needing pooch."""
+    """Return the folder for files of labelkin that can be downloaded again."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
         return Path(base) / "labelkin" / "labelkin" / "Cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "labelkin"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labelkin"
-
-
-def _download(info: DatasetInfo, home: Path, allowed: bool, progress: bool | None) -> Path:
-    if not allowed:
-        raise FileNotFoundError(
-            f"{info.name}.npz is not in {home} and download=False; allow the download, or set "
-            "LABELKIN_DATA to a folder that has it."
-        )
-    from labelkin.datasets.known._fetch import fetch
-
-    folder = next((f for f in (home, _user_cache()) if _writable(f)), None)
-    if folder is None:
-        raise PermissionError(
-            f"Neither {home} nor {_user_cache()} can be written to, so {info.name} cannot be "
-            "kept; set LABELKIN_DATA to a folder that can."
-        )
-    return fetch(info, folder, progress=sys.stderr.isatty() if progress is None else progress)
-
-
-def _writable(folder: Path) -> bool:
-    """Return whether a file can be created; access bits are unreliable on network disks."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except OSError:
-        return False
-
-
-def _select_rows(bunch: Bunch, subset: str) -> Bunch:
-    if subset == "all":
-        return bunch
-    if bunch.split is None:
-        raise ValueError(
-            f"{bunch.name} has no published partition, so subset={subset!r} cannot be given; "
-            "use subset='all' and split it yourself."
-        )
-    keep = np.flatnonzero(bunch.split == (subset == "test"))
-    bunch.update(data=bunch.data[keep], target=bunch.target[keep], split=bunch.split[keep])
-    return bunch
