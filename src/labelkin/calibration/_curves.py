@@ -22,6 +22,8 @@ _STEPS = 200
 _TOLERANCE = 1e-9
 # Entries of the arrays of a block of rows: these stay in the cache of a CPU.
 _BLOCK_ENTRIES = 2**16
+# Share of the columns that have converged at which the others go on alone.
+_LEAVING = 1 / 3
 # A loss that is larger by this share only is equal to rounding: no step would be short enough.
 _ROUNDING = 1e-13
 # A step changes no log odds by more than this: longer ones overshoot where curves are flat.
@@ -123,13 +125,14 @@ class SlopeCalibration:
         weight = np.broadcast_to(labels.cells, S.shape) if weighted else None
         prior = np.log(share / (1 - share))
         if start is None:
-            self.shared_slope_ = max(0.0, _shared_slope(S, T, weight, prior))
+            shared, _ = _fit_slopes(S, T, weight, np.zeros(1), prior, _SHARED_PRECISION)
+            self.shared_slope_ = max(0.0, float(shared[0]))
             slope, intercept = np.full(len(varies), self.shared_slope_), prior
         else:
             self.shared_slope_, slope = start.shared_slope_, start.slope_[varies] * unit
             intercept = start.intercept_[varies] + slope * centre
-        slope, intercept = _own_slopes(
-            S, T, weight, self.shared_slope_, self.precision, slope, intercept
+        slope, intercept = _fit_slopes(
+            S, T, weight, slope, intercept, self.precision, self.shared_slope_
         )
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
         slope[none], intercept[none] = 0, prior[none]
@@ -217,88 +220,61 @@ def counts_without_fold(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
     return some * positives, some * total
 
 
-def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
-    """Return the slope that all columns share, their intercepts free, from given intercepts."""
-    slope, value = 0.0, np.inf
-    step, steps, reach = 0.0, np.zeros(S.shape[1]), np.abs(S).max(axis=0)
-    for _ in range(_STEPS):
-        losses, derivatives = _evaluate(S, T, weight, slope - step, intercept - steps)
-        new = losses.sum() + _SHARED_PRECISION * (slope - step) ** 2 / 2
-        if new > value:
-            step, steps = step / 2, steps / 2
-            continue
-        slope, intercept, value = slope - step, intercept - steps, new
-        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = derivatives
-        # The intercepts are eliminated from Newton's equations: one unknown is left.
-        ratio = h_cross / h_intercept
-        gradient = g_slopes.sum() + _SHARED_PRECISION * slope
-        curvature = h_slopes.sum() + _SHARED_PRECISION - ratio @ h_cross
-        step = (gradient - ratio @ g_intercept) / curvature
-        steps = (g_intercept - h_cross * step) / h_intercept
-        expected = gradient * step + g_intercept @ steps
-        length = (_FARTHEST / np.maximum(np.abs(step) * reach + np.abs(steps), _FARTHEST)).min()
-        step, steps = length * step, length * steps
-        if expected <= _TOLERANCE * max(1.0, value):
-            break
-    return float(slope - step)
-
-
-def _own_slopes(
+def _fit_slopes(
     S: Array,
     T: Array,
     weight: Array | None,
-    shared: float,
-    precision: float,
     slope: Array,
     intercept: Array,
+    precision: float,
+    towards: float = 0.0,
 ) -> tuple[Array, Array]:
-    """Return each column's slope, shrunk towards the shared one, and its intercept.
+    """Return slopes and intercepts of columns, by Newton's method for all of them at once.
 
-    Newton's method for all columns at once, from the given values. A column whose step would
-    raise its loss halves the step; a column that has converged leaves the batch.
+    They minimise the negative log likelihood + precision/2 · (slope − towards)². If there is one
+    slope, all columns share it, and their intercepts are free. The search begins at the given
+    values. A column, or all that share a slope, whose step would raise the loss halves the step.
     """
-    slope, intercept, value = slope.copy(), intercept.copy(), np.full(len(slope), np.inf)
-    columns, reach = np.arange(len(slope)), np.abs(S).max(axis=0)
-    step, steps = np.zeros(len(slope)), np.zeros(len(slope))
+    columns, reach = np.arange(S.shape[1]), np.abs(S).max(axis=0)
+    # Sums over the columns of each slope
+    starts = columns if len(slope) == len(columns) else columns[:1]
+    step, steps, value = np.zeros(len(slope)), np.zeros(len(columns)), np.full(len(slope), np.inf)
+    done = np.zeros(len(slope), dtype=bool)
     for _ in range(_STEPS):
-        a, b = slope[columns] - step, intercept[columns] - steps
-        new, derivatives = _evaluate(S, T, weight, a, b)
-        new += precision / 2 * (a - shared) ** 2
-        lower = new <= (1 + _ROUNDING) * value[columns]
-        moved = columns[lower]
-        slope[moved], intercept[moved], value[moved] = a[lower], b[lower], new[lower]
+        a, b = slope - step, intercept - steps
+        losses, derivatives = _evaluate(S, T, weight, a, b)
+        new = np.add.reduceat(losses, starts) + precision / 2 * (a - towards) ** 2
+        lower = new <= (1 + _ROUNDING) * value
+        slope, intercept = np.where(lower, a, slope), np.where(lower, b, intercept)
+        value = np.where(lower, new, value)
 
+        # The intercepts are eliminated from Newton's equations: one unknown is left per slope.
         g_slope, g_intercept, h_slope, h_cross, h_intercept = derivatives
-        g_slope, h_slope = g_slope + precision * (a - shared), h_slope + precision
-        determinant = h_slope * h_intercept - h_cross**2
+        ratio, pull = h_cross / h_intercept, precision * (a - towards)
+        curvature = np.add.reduceat(h_slope - ratio * h_cross, starts) + precision
         # Scores that are all equal do not determine the slope; it stays as it is.
-        solvable = determinant > 1e-14 * h_slope * h_intercept
-        determinant = np.where(solvable, determinant, 1)
-        next_step = (h_intercept * g_slope - h_cross * g_intercept) / determinant * solvable
+        solvable = curvature > 1e-14 * np.add.reduceat(h_slope, starts)
+        gradient = np.add.reduceat(g_slope - ratio * g_intercept, starts) + pull
+        next_step = np.where(solvable, gradient / np.where(solvable, curvature, 1), 0)
         next_steps = (g_intercept - h_cross * next_step) / h_intercept
-        expected = g_slope * next_step + g_intercept * next_steps
+        expected = np.add.reduceat(g_slope * next_step + g_intercept * next_steps, starts)
+        expected += pull * next_step
         length = _FARTHEST / np.maximum(np.abs(next_step) * reach + np.abs(next_steps), _FARTHEST)
+        length = np.minimum.reduceat(length, starts)
         step = np.where(lower, length * next_step, step / 2)
         steps = np.where(lower, length * next_steps, steps / 2)
-
-        converged = lower & (expected <= _TOLERANCE * np.maximum(1, new))
-        done = columns[converged]
-        slope[done], intercept[done] = (
-            a[converged] - step[converged],
-            b[converged] - steps[converged],
-        )
-        going = ~converged
-        if not going.any():
+        done |= lower & (expected <= _TOLERANCE * np.maximum(1, new))
+        if done.mean() > _LEAVING:
             break
-        # Copying the remaining columns saves time once a third of them is gone.
-        if going.mean() < 2 / 3:
-            S, T = S[:, going], T[:, going]
-            weight = None if weight is None else weight[:, going]
-            columns, reach = columns[going], reach[going]
-            step, steps = step[going], steps[going]
-        else:
-            step[converged], steps[converged] = 0, 0
-    return slope, intercept
+    ends = slope - step, intercept - steps
+    rest = np.flatnonzero(~done)
+    if 0 < len(rest) < len(done):  # the other columns alone, in less time
+        S, T, weight = (None if array is None else array[:, rest] for array in (S, T, weight))
+        some = slope[rest], intercept[rest]
+        found = _fit_slopes(S, T, weight, *some, precision, towards)
+        for end, own in zip(ends, found, strict=True):
+            end[rest] = own
+    return ends
 
 
 def _evaluate(
@@ -313,22 +289,11 @@ def _evaluate(
     total = np.zeros((6, S.shape[1]))
     for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
         s, t = S[rows], T[rows]
-        odds = slope * s
-        odds += intercept
-        size = np.abs(odds)
-        small = np.exp(-size)
-        sum_of_both = 1 + small
-        loss = np.log(sum_of_both)
-        size += odds
-        size *= 0.5  # the log odds, or 0 if they are negative
-        loss += size
-        loss -= t * odds
-        rarer = small
-        rarer /= sum_of_both  # probability of the less probable class
-        weight = rarer * (1 - rarer)
-        excess = np.copysign(0.5 - rarer, odds)
-        excess += 0.5  # P(label = 1)
-        excess -= t
+        odds = slope * s + intercept
+        small = np.exp(-np.abs(odds))
+        loss = np.log(1 + small) + np.maximum(odds, 0) - t * odds
+        excess = np.where(odds > 0, 1, small) / (1 + small) - t  # P(label = 1) − target
+        weight = small / (1 + small) ** 2
         if cell_weight is not None:
             for array in (loss, excess, weight):
                 array *= cell_weight[rows]
