@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -168,11 +169,11 @@ class LabelFitter:
             mean = (coef, intercept) if mean is None else (mean[0] + coef, mean[1] + intercept)
         return scores, Weights(mean[0], mean[1], np.zeros(len(numbers), dtype=np.intp))
 
-    def choose_C(self, fold: Array, shrinkage: float | None = None) -> Array:
-        """Return C of each label, by the log loss of samples in folds that are left out.
+    def choose_C(self, fold: Array) -> Array:
+        """Return C of each label, the same for all, by the log loss of samples in folds that are left out.
 
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
-        one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
+        one before. Of many labels it is chosen on some.
         """
         labels, counts = self.labels, self.labels.counts
         smaller = np.minimum(counts.positives, counts.negatives)
@@ -181,7 +182,7 @@ class LabelFitter:
         grid = _GRID / spread if spread > 0 else np.ones(1)
         if not len(numbers):
             return np.full(len(smaller), grid[len(grid) // 2])
-        if shrinkage is None and len(numbers) > _SEARCH_LABELS:
+        if len(numbers) > _SEARCH_LABELS:
             # Evenly spaced in the order of frequency.
             order = numbers[np.argsort(-smaller[numbers], kind="stable")]
             numbers = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
@@ -189,31 +190,24 @@ class LabelFitter:
         share, total = labels.counts.means, labels.counts.total
         prior_loss = -total * (share * np.log(share) + (1 - share) * np.log1p(-share))
         starts: dict[int, Weights] = {}
-        relative: dict[int, Array] = {}
 
+        @cache
         def mean_loss(place: int) -> float:
             """Return the loss with a C of the grid, relative to that of the priors."""
-            if place not in relative:
-                loss, C = np.zeros(len(numbers)), np.full(len(numbers), grid[place])
-                tol = max(self.tol, _SEARCH_TOL)
-                for part, fitted, odds in self.leave_out(fold, C, numbers, starts, tol):
-                    starts[fold[part[0]]], out = fitted, labels.take(part)
-                    loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
-                relative[place] = loss / prior_loss
-            return relative[place].mean()
+            loss, C = np.zeros(len(numbers)), np.full(len(numbers), grid[place])
+            for part, fitted, odds in self.leave_out(
+                fold, C, numbers, starts, max(self.tol, _SEARCH_TOL)
+            ):
+                starts[fold[part[0]]], out = fitted, labels.take(part)
+                loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
+            return float((loss / prior_loss).mean())
 
-        # Downhill from the usual place; with a C per label, all that is below the best one counts.
-        best = min(_USUAL, len(grid) - 1) if shrinkage is None else 0
+        # Downhill from the usual place
+        best = min(_USUAL, len(grid) - 1)
         for way in (1, -1):
             while 0 <= best + way < len(grid) and mean_loss(best + way) < mean_loss(best):
                 best += way
-        chosen = np.full(len(smaller), grid[best])
-        if shrinkage is not None:
-            places = sorted(relative)
-            losses = np.array([relative[place] for place in places])
-            criterion = smaller[numbers] * losses + shrinkage * losses.mean(axis=1, keepdims=True)
-            chosen[numbers] = grid[places][criterion.argmin(axis=0)]
-        return chosen
+        return np.full(len(smaller), grid[best])
 
 
 @dataclass(eq=False, repr=False)
