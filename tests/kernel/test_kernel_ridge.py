@@ -109,7 +109,7 @@ def test_landmarks_of_any_rank(kind):
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-9
     Z = C @ vectors[:, kept] / np.sqrt(values[kept])
-    features = RidgeSpectrum.of_features(Z)
+    features = RidgeSpectrum.of_features(as_rows(Z))
     landmarks = RidgeSpectrum.of_landmarks(K, MemoryRows([C[:25], C[25:26], C[26:]]))
     expected, model = (
         fit_ridge(s, Labels(Y), choose_ridges(s, Labels(Y))[0]) for s in (features, landmarks)
@@ -268,7 +268,7 @@ def test_width_is_a_minimum_of_the_error(kernel):
     X, Y = noisy(120)
     among = distances("rbf", X)
     start = descend_width(among, Labels(Y), kernel)[0]
-    found, least, _ = descend_width(among, Labels(Y), kernel, start=start, step=0.5)
+    found, least = descend_width(among, Labels(Y), kernel, start=start, step=0.5)
 
     def error(width):
         spectrum = RidgeSpectrum.of_kernel(radial(among, kernel, width))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import SlopeCalibration, log_loss
@@ -29,7 +29,13 @@ from labelkin.kernel._regression import (
     radial,
     sample_rows,
 )
-from labelkin.kernel._ridge import RidgeSpectrum, choose_ridges, loo_errors, split_folds
+from labelkin.kernel._ridge import (
+    RidgeSpectrum,
+    centre_kernel,
+    choose_ridges,
+    fold_scores,
+    loo_errors,
+)
 from labelkin.kernel._unknown import FIT, fill_unknown, scores_without_folds, some_labels
 from labelkin.rows import (
     Labels,
@@ -38,7 +44,6 @@ from labelkin.rows import (
     as_rows,
     astype,
     column_dots,
-    concatenate,
     inverse_cholesky,
     match,
     namespace,
@@ -68,8 +73,8 @@ _ROUNDING = ((np.float16, 1e-3), (np.float32, 1e-4))
 # The least ridge, in units of the rounding of the largest possible eigenvalue: below, leave-fold-
 # out scores would depend on rounding.
 _LEAST_RIDGE = 40
-# Rows of the kernel matrix that are summed at a time.
-_MEAN_ROWS = 512
+# Added to the diagonal of W (I − H_BB), which may be in single precision.
+_SHIFT = 1e-6
 
 
 class DirectKernelRidge(KernelRidge):
@@ -173,7 +178,6 @@ class DirectKernelRidge(KernelRidge):
         def loss(width: float, ridge: float, every: int = 1) -> float:
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
             scores, _, _ = solve_ridge(K, some, ridge * scale(K))
-            scores = to_numpy(scores)
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
             losses = some.cells * log_loss(curves.log_odds(scores), some.Y)
             return float(losses.sum() / some.weights.sum())
@@ -231,21 +235,13 @@ def solve_ridge(
 
     `K` is C-ordered, its type is that of the arithmetic, and it is overwritten; the other arrays
     are on the host. Returns the scores of the rows, each by a model without it or without its fold,
-    and the coefficients and intercepts, where `K` lies: scores of queries are
+    on the host, and the coefficients and intercepts, where `K` lies: scores of queries are
     columns @ coef + intercept.
     """
     Y, weight = labels.Y, labels.weights
     share = weight / weight.sum()
     ridge = max(ridge, least_ridge(K, weight))
-    # In double precision, some rows at a time: coefficients of both signs cancel in its product.
-    column_mean = sum(
-        to_device_of(share[batch], K) @ astype(K[batch, :], "float64")
-        for batch in gen_batches(len(Y), _MEAN_ROWS)
-    )
-    centre = astype(column_mean, K.dtype)
-    K -= centre
-    K -= centre[:, None]
-    K += float(to_device_of(share, K) @ column_mean)
+    column_mean = centre_kernel(K, share)
     K = add_to_diagonal(K, ridge / weight)
     # A block of A⁻¹ is a product of columns of L⁻¹, at half of the cost of all of it.
     root = inverse_cholesky(K)
@@ -262,24 +258,21 @@ def solve_ridge(
     # They add up to 0, up to rounding.
     coef = coef - namespace(coef).mean(coef, axis=0)
     intercept = to_device_of(mean, coef) - column_mean @ astype(coef, "float64")
+
+    def left_out(fold: Array) -> tuple[Any, Any]:
+        columns = take(root, fold, axis=1)
+        left = ridge * astype(columns.T @ columns, "float64")
+        left = left - to_device_of(np.outer(weight[fold], share[fold]), coef)
+        return [left], astype(ridge * take(coef, fold), "float64")
+
     if labels.known is not None:
         scores = scores_without_folds(smooth, labels, fold_of)
-        return to_device_of(scores, coef), coef, intercept
-    if fold_of is None:
+    elif fold_of is None:
         left = ridge * column_dots(root, root, "float64") - to_device_of(weight * share, coef)
-        error = ridge * coef / left[:, None]
+        scores = Y - to_numpy(ridge * coef / left[:, None])
     else:
-        folds, errors = split_folds(fold_of), []
-        for rows in folds:
-            columns = take(root, rows, axis=1)
-            left = ridge * astype(columns.T @ columns, "float64")
-            left = left - to_device_of(np.outer(weight[rows], share[rows]), coef)
-            # The shift, far below any ridge, is for a fold of all rows.
-            left = add_to_diagonal(left, 1e-6)
-            error = astype(ridge * take(coef, rows), "float64")
-            errors.append(namespace(left).linalg.solve(left, error))
-        error = take(concatenate(errors), np.argsort(np.concatenate(folds)))
-    return to_device_of(Y.astype(np.float64), coef) - error, coef, intercept
+        scores = fold_scores(Y, fold_of, left_out, np.zeros(Y.shape[1]), _SHIFT)
+    return scores, coef, intercept
 
 
 def least_ridge(K: Array, weight: Array | None = None) -> float:

@@ -9,6 +9,7 @@ from scipy.special import expit
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import to_log_odds_scale
 from labelkin.kernel._regression import KernelRidge, kernel_values
+from labelkin.kernel._ridge import centre_kernel
 
 # Training samples up to which their weights are computed: a kernel matrix of 1.2 GB.
 _MAX_ROWS = 12_000
@@ -32,10 +33,7 @@ def row_effects(
     similarity = np.asarray(regression._columns(row), dtype=np.float64)[0]
     K = np.asarray(kernel_values(regression.kernel, known, None, regression.width_))
     share, root = weight / weight.sum(), np.sqrt(weight)
-    mean = share @ K
-    K -= mean
-    K -= mean[:, None]
-    K += share @ mean
+    mean = centre_kernel(K, share)
     K *= root
     K *= root[:, None]
     target = similarity - mean

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class KernelRidge:
         self._search(rows, labels, rng, counted, HOST)
         n, k = rows.shape
         if self.kernel in LINEAR and k < n:
-            return RidgeSpectrum.of_features(self._prepare(rows.gather(), self.scale_), weight)
+            return RidgeSpectrum.of_features(rows.apply(self._prepare, [self.scale_]), weight)
         exact = not rows.lazy and (self.n_landmarks or n) >= n
         drawn = rows.gather() if exact else self._draw_landmarks(rows, rng)
         self.rows_ = self._prepare(drawn, self.scale_)
@@ -145,9 +146,11 @@ class KernelRidge:
             # Landmarks that were moved have no labels.
             if self.width is None and self.refine_rows and (exact or not self.landmark_means):
                 known = labels if self.landmarks_ is None else labels.take(self.landmarks_)
-                spectrum = self._refine_width(among_rows, known, rng)
-                if exact and spectrum is not None:
-                    return spectrum
+                sample = sample_rows(len(known), rng, self.refine_rows)
+                some = take(take(among_rows, sample), sample, axis=1)
+                how = self.ridges, self.shrinkage, self.width_, 0.5
+                known = some_labels(known.take(sample))
+                self.width_, _ = descend_width(some, known, self.kernel, *how)
             K = radial(among_rows, self.kernel, self.width_ or 1.0)
             del among_rows  # as large as K
         else:
@@ -185,29 +188,12 @@ class KernelRidge:
             Z, kernel = place.put(self._prepare(X, scale)), self.kernel
             how, width = (self.ridges, self.shrinkage), None
             if seek_width:
-                width, error, _ = descend_width(distances(kernel, Z), known, kernel, *how)
+                width, error = descend_width(distances(kernel, Z), known, kernel, *how)
             else:
                 spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, Z), known.weight)
                 error = choose_ridges(spectrum, known, *how)[1]
             if error < least:
                 self.scale_, self.width_, least = scale, width, _SCALED_IS_BETTER * error
-
-    def _refine_width(
-        self, among_rows: Any, labels: Labels, rng: np.random.RandomState
-    ) -> RidgeSpectrum | None:
-        """Improve the width in smaller steps; return the decomposition if it is of all rows."""
-        sample = sample_rows(len(labels), rng, self.refine_rows)
-        whole = len(sample) == len(labels)
-        self.width_, _, spectrum = descend_width(
-            among_rows if whole else take(take(among_rows, sample), sample, axis=1),
-            some_labels(labels.take(sample)),
-            self.kernel,
-            self.ridges,
-            self.shrinkage,
-            start=self.width_,
-            step=0.5,
-        )
-        return spectrum if whole else None
 
     def _draw_landmarks(self, rows: Rows, rng: np.random.RandomState) -> Matrix:
         """Draw the rows that get a coefficient."""
@@ -259,31 +245,26 @@ def descend_width(
     shrinkage: float = 0.0,
     start: float | None = None,
     step: float = 1.0,
-) -> tuple[float, float, RidgeSpectrum]:
+) -> tuple[float, float]:
     """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
 
     Each step costs an eigendecomposition of a kernel matrix from the distances between rows. The
-    search starts at a given width, or at the median distance. Returns the width, its error, and the
-    decomposition.
+    search starts at a given width, or at the median distance. Returns the width and its error.
     """
     origin = median_distance(distances) if start is None else start
-    found: Any = origin, np.inf, None
 
+    @cache
     def evaluate(exponent: float) -> float:
-        nonlocal found
-        width = origin * 2 ** (exponent / 2)
-        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), labels.weight)
-        _, error = choose_ridges(spectrum, labels, ridges[::COARSE], shrinkage)
-        if error < (1 - _WORTHWHILE) * found[1]:
-            found = width, error, spectrum
-        return error
+        K = radial(distances, kernel, origin * 2 ** (exponent / 2))
+        spectrum = RidgeSpectrum.of_kernel(K, labels.weight)
+        return choose_ridges(spectrum, labels, ridges[::COARSE], shrinkage)[1]
 
-    descend(evaluate, step)
-    if found[2] is None:
+    best = descend(evaluate, step)
+    if not np.isfinite(evaluate(best)):
         raise ValueError(
             "The leave-one-out errors of the kernel are not finite: distances overflow; scale X."
         )
-    return found
+    return origin * 2 ** (best / 2), evaluate(best)
 
 
 def descend(evaluate: Callable[[float], float], step: float) -> float:
