@@ -14,8 +14,8 @@ from labelkin.rows import Labels, astype, namespace
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
-# Smaller likelihoods count as this one: a single sample must not decide between curves.
-_LEAST_LIKELIHOOD = 1e-12
+# Larger losses count as this one: a single sample must not decide between curves.
+_LARGEST_LOSS = -np.log(1e-12)
 # Newton's method: steps at most, and the relative decrease that ends it. The last step is taken
 # all the same, so that the error is of the order of its square.
 _STEPS = 200
@@ -31,8 +31,9 @@ _FARTHEST = 6.0
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
 _TINY = np.finfo(np.float64).tiny
-# Steps of conjugate gradients, and halvings of a step, of `fit_logistic`.
-_CG_STEPS, _HALVINGS = 50, 60
+# Of `fit_logistic`: columns up to which the Hessian is formed, steps of conjugate gradients, and
+# halvings of a step.
+_MAX_FORMED, _CG_STEPS, _HALVINGS = 300, 50, 60
 
 
 def to_log_odds_scale(scores: Any, share: Any) -> Any:
@@ -151,33 +152,39 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
-def fit_better_curves(
-    scores: Array, labels: Labels, precision: float = 1.0
+def cross_fit(
+    scores: Array, labels: Labels, part_of: Array, scale: str, precision: float = 1.0
 ) -> tuple[SlopeCalibration, Array]:
+    """Fit curves; also return the log odds of each sample, by curves fitted without its part.
+
+    These have the same shared slope.
+    """
+    curves = SlopeCalibration(precision, scale).fit(scores, labels)
+    odds = curves.log_odds(scores)
+    parts = np.unique(part_of)
+    for part in parts if len(parts) > 1 else ():
+        rest, out = part_of != part, part_of == part
+        without = SlopeCalibration(precision, scale)
+        without.fit(scores[rest], labels.take(rest), curves)
+        odds[out] = without.log_odds(scores[out])
+    return curves, odds
+
+
+def fit_better_curves(scores: Array, labels: Labels) -> tuple[SlopeCalibration, Array]:
     """Fit curves of both scales of scores, see `SlopeCalibration`; return the better.
 
     By the log loss of a fifth of the samples held out at a time. The loss on the samples of the fit
     would be no guide where scores separate the few positives of a rare label. Also returned are the
-    probabilities of each sample, (n, q), by curves of the same scale, with the same shared slope,
-    fitted without its fifth.
+    probabilities of each sample, (n, q), by curves of the same scale fitted without its fifth.
     """
-    best_loss = np.inf
     # Parts depend neither on the order of the samples nor on that of the labels.
     part_of = np.empty(len(labels), dtype=int)
     order = np.lexsort((scores.sum(axis=1), labels.Y.sum(axis=1)))
     part_of[order] = np.arange(len(labels)) % _PARTS
-    for scale in ("deviation", "log_odds"):
-        curves = SlopeCalibration(precision, scale).fit(scores, labels)
-        proba = curves(scores)
-        for part in range(min(_PARTS, len(labels)) if len(labels) > 1 else 0):
-            rest, out = part_of != part, part_of == part
-            without = SlopeCalibration(precision, scale)
-            proba[out] = without.fit(scores[rest], labels.take(rest), curves)(scores[out])
-        likelihood = np.maximum(np.where(labels.Y > 0, proba, 1 - proba), _LEAST_LIKELIHOOD)
-        loss = -float((labels.cells * np.log(likelihood)).sum())
-        if loss < best_loss:
-            best_loss, best_curves, best_proba = loss, curves, proba
-    return best_curves, best_proba
+    found = [cross_fit(scores, labels, part_of, scale) for scale in ("deviation", "log_odds")]
+    losses = [label_losses(odds, labels, _LARGEST_LOSS).sum() for _, odds in found]
+    curves, odds = found[int(losses[1] < losses[0])]
+    return curves, expit(odds)
 
 
 def restore_means(scores: Array, labels: Labels, fold_of: Array, log_odds: bool = False) -> Array:
@@ -318,8 +325,6 @@ def fit_logistic(
     y: Array,
     ridge: float,
     tol: float,
-    max_iter: int = 200,
-    max_formed: int = 300,
     start: Array | None = None,
     weight: Array | None = None,
 ) -> Array:
@@ -330,11 +335,11 @@ def fit_logistic(
     search goes straight to the minimum, which the ridge makes finite.
 
     The columns of A are of similar scale, the last one all ones: the intercept. The search begins
-    at `start`, by default the coefficients of the classes' odds alone. Up to `max_formed` columns
+    at `start`, by default the coefficients of the classes' odds alone. Up to 300 dense columns
     the Hessian is formed; beyond, only its products with vectors.
 
-    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after `max_iter`
-    Newton steps at most. Where the classes can be separated, this is where the likelihood is 1 to
+    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after 200 Newton
+    steps at most. Where the classes can be separated, this is where the likelihood is 1 to
     about ``tol``: the coefficients are large, but finite. For a constant `y` the odds are those of
     the classes with one more sample each, and there is nothing to fit.
     """
@@ -349,13 +354,12 @@ def fit_logistic(
     w = w if start is None else start.copy()
     odds = A @ w
     value = penalty @ w**2 / 2 + weight @ log_loss(odds, y)
-    for _ in range(max_iter):
+    for _ in range(_STEPS):
         p = expit(odds)
         gradient = A.T @ (weight * (p - y)) + penalty * w
         if np.abs(gradient).max() <= tol * max(1.0, value):
             break
-        formed = width <= max_formed and not sparse.issparse(A)
-        step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
+        step = _newton_step(A, weight * p * expit(-odds), penalty, gradient)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
             shorter, losses = w - length * step, log_loss(odds - length * change, y)
@@ -383,9 +387,15 @@ def log_loss(odds: Array, Y: Array) -> Array:
     return np.log1p(np.exp(-size)) + (size + odds) / 2 - Y * odds
 
 
-def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array, formed: bool) -> Array:
+def label_losses(odds: Array, labels: Labels, largest: float = np.inf) -> Array:
+    """Return the log loss of each label, (q,): the sum over samples, by weight, where known."""
+    losses = np.minimum(log_loss(odds, labels.Y.astype(odds.dtype)), largest)
+    return (labels.cells * losses).sum(axis=0)
+
+
+def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array) -> Array:
     """Solve (Aᵀ diag(weights) A + diag(penalty)) step = gradient."""
-    if formed:
+    if A.shape[1] <= _MAX_FORMED and not sparse.issparse(A):
         hessian = (A * weights[:, None]).T @ A
         diagonal = np.einsum("ii->i", hessian)
         # Rounding in the sums is of this order; it also keeps the intercept's entry positive.

@@ -20,7 +20,7 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import SlopeCalibration, log_loss
+from labelkin.calibration._curves import SlopeCalibration, label_losses
 from labelkin.kernel._regression import (
     KernelRidge,
     descend,
@@ -179,7 +179,7 @@ class DirectKernelRidge(KernelRidge):
             K, some = radial(among[::every, ::every], kernel, width), labels.take(sample[::every])
             scores, _, _ = solve_ridge(K, some, ridge * scale(K))
             curves = SlopeCalibration(1.0, "log_odds").fit(scores, some)
-            losses = some.cells * log_loss(curves.log_odds(scores), some.Y)
+            losses = label_losses(curves.log_odds(scores), some)
             return float(losses.sum() / some.weights.sum())
 
         width = float(self.width_ or 1.0)

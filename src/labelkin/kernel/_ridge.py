@@ -221,9 +221,7 @@ def fit_ridge(
     return scores, spectrum.basis @ short, match(fit.mean, short) - spectrum.mean @ short
 
 
-def fold_scores(
-    Y: Array, fold_of: Array, left_out: Callable, place: Array, shift: float
-) -> Array:
+def fold_scores(Y: Array, fold_of: Array, left_out: Callable, place: Array, shift: float) -> Array:
     """Return y_B − (W (I − H_BB))⁻¹ W (y_B − ŷ_B) for each fold B, on the host.
 
     `left_out(rows)` returns W (I − H_BB) for each distinct ridge, and W (y_B − ŷ_B); `place` is the

@@ -25,7 +25,7 @@ from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._plan import EFFORTS, Limits, Planner, limits_of
 from labelkin.kin._views import View, as_floats, learn_views
 from labelkin.many import LabelTreeClassifier
-from labelkin.metrics import METRICS
+from labelkin.metrics import average_precision
 from labelkin.rows import Labels, Rows, count_stored, to_device_of, to_numpy
 
 
@@ -98,9 +98,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`; with
         "recall:0.9" or "precision:0.9" so that new rows reach that level (all rows of positive
         weight count alike). See `labelkin.decisions.LabelDecision`.
-    oob_metric : str, default="average_precision"
-        Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
-        Predictions do not depend on it.
     n_jobs : int, default=None
         Number of threads; None: as many as BLAS would use. The results do not depend on it; for
         more than about 5,000 rows they agree to rounding.
@@ -124,7 +121,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     label_weights_ : ndarray of shape (n_members, n_labels)
         The same for each label: the weights above, or near them.
     member_scores_ : dict of str to float
-        `oob_metric` of each member alone, of its cross-fitted probabilities.
+        Average precision of each member alone, of its cross-fitted probabilities.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
         Cross-fitted probabilities of the training samples: the members were fitted without the
         sample's fold, and their curves and weights without two folds that contain it. (After a
@@ -134,7 +131,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         The training samples whose probabilities these are: those of positive weight, at most
         10,000 of them.
     oob_score_ : float
-        `oob_metric` of these: an estimate of its value on new samples.
+        Average precision of these: an estimate of its value on new samples. Other metrics follow
+        from `oob_proba_`.
     combination_ : Combination
         Curves and weights by which the scores of the members become probabilities.
     decision_ : LabelDecision
@@ -207,7 +205,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         "n_embedding": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
-        "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -221,7 +218,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         n_embedding: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
-        oob_metric: str = "average_precision",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -231,7 +227,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         self.n_embedding = n_embedding
         self.effort = effort
         self.decision = decision
-        self.oob_metric = oob_metric
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -314,9 +309,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         once = slice(None) if parse_guarantee(self.decision) else again  # which counts rows
         self.decision_ = LabelDecision(self.decision).fit(proba[once], truth[once])
         truth, proba = truth[again], proba[again]
-        self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
-        alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
-        self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))
+        self.oob_score_ = average_precision(truth, proba)
+        pairs = zip(members, member_proba, strict=True)
+        self.member_scores_ = {m.name: average_precision(truth, p[again]) for m, p in pairs}
         return self
 
     def make_label_tree(self) -> LabelTreeClassifier:
@@ -419,10 +414,6 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         found.scales = [found.scales[i] for i in kept]
         self.weights_ = found.weights_ = found.weights_[kept]
         self.label_weights_ = found.label_weights_ = found.label_weights_[kept]
-
-    def _score(self, y: Array, proba: Array, labels: Array) -> float:
-        metric = METRICS[self.oob_metric]
-        return float(metric(y, labels if metric.needs == "label" else proba))
 
     @property
     def estimators_(self) -> list[Member]:

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
-from labelkin.calibration._curves import expit, log_loss
+from labelkin.calibration._curves import cross_fit, expit, label_losses
 from labelkin.explain import ExplainMixin
 from labelkin.linear._learner import LabelFitter, draw_folds
-from labelkin.rows import Labels, Rows, as_dense, count_stored, is_dask, to_device_of
+from labelkin.rows import Rows, as_dense, count_stored, is_dask, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: three fifths of the time on 9,743 texts with 363 labels, for the same metrics.
@@ -198,15 +198,9 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         """Set the out-of-fold probabilities; return the curves, if any, and where to start."""
         labels = fitter.labels.dense()
         odds, start = fitter.fit_folds(fold, C, tol=_FOLD_TOL * self.tol)
-        curves = SlopeCalibration(scale="none").fit(odds, labels)
-        calibrated = np.empty_like(odds)
-        for number in np.unique(fold):
-            part, rest = fold == number, fold != number
-            without = SlopeCalibration(scale="none")
-            without.fit(odds[rest], labels.take(rest), start=curves)
-            calibrated[part] = without.log_odds(odds[part])
-        lowers_loss = _total_loss(calibrated, labels) < _total_loss(odds, labels)
-        use_curves = self.calibrate is True or lowers_loss
+        curves, calibrated = cross_fit(odds, labels, fold, "none")
+        before, after = (label_losses(some, labels).sum() for some in (odds, calibrated))
+        use_curves = self.calibrate is True or after < before
         self.oof_proba_ = fitter.rows.array(expit(calibrated if use_curves else odds))
         return curves if use_curves else None, start
 
@@ -247,7 +241,3 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
 
 def _single_precision(block: Matrix) -> Matrix:
     return block.astype(np.float32)
-
-
-def _total_loss(odds: Array, labels: Labels) -> float:
-    return float((labels.cells * log_loss(odds, labels.Y.astype(odds.dtype))).sum())

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import log_loss
+from labelkin.calibration._curves import label_losses
 from labelkin.linear._minimise import minimise
 from labelkin.rows import (
     ColumnMoments,
@@ -170,7 +170,7 @@ class LabelFitter:
         return scores, Weights(mean[0], mean[1], np.zeros(len(numbers), dtype=np.intp))
 
     def choose_C(self, fold: Array) -> Array:
-        """Return C of each label, the same for all, by the log loss of samples in folds that are left out.
+        """Return one C for all labels, (q,), by the log loss of samples in folds left out.
 
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
         one before. Of many labels it is chosen on some.
@@ -198,8 +198,8 @@ class LabelFitter:
             for part, fitted, odds in self.leave_out(
                 fold, C, numbers, starts, max(self.tol, _SEARCH_TOL)
             ):
-                starts[fold[part[0]]], out = fitted, labels.take(part)
-                loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
+                starts[fold[part[0]]] = fitted
+                loss += label_losses(odds, labels.take(part))
             return float((loss / prior_loss).mean())
 
         # Downhill from the usual place
@@ -307,15 +307,13 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
     """
     keys = to_numpy(rows.dot(rows.array(rng.standard_normal(rows.shape[1])))).astype(np.float64)
     used = np.flatnonzero(weight > 0)
-    order = used[np.argsort(keys[used], kind="stable")]
     # Sums in another order differ by rounding.
-    apart = np.diff(keys[order]) > 1e-9 * max(1e-300, np.abs(keys[used]).max(initial=0.0))
-    group = np.concatenate([[0], np.cumsum(apart)])
-    n_groups = group[-1] + 1
-    if n_groups < max(n_folds, len(used) / 10):
-        order, group, n_groups = used, np.arange(len(used)), len(used)
+    unit = 1e-9 * max(1e-290, np.abs(keys[used]).max())
+    distinct, group = np.unique(np.rint(keys[used] / unit), return_inverse=True)
+    if len(distinct) < max(n_folds, len(used) / 10):
+        distinct, group = used, np.arange(len(used))
     fold = np.zeros(len(keys), dtype=np.intp)
-    fold[order] = (rng.permutation(n_groups) % n_folds)[group]
+    fold[used] = (rng.permutation(len(distinct)) % n_folds)[group]
     return fold
 
 
