@@ -105,7 +105,7 @@ class DirectKernelRidge(KernelRidge):
         rng, place = check_random_state(random_state), rows.place
         rows = rows.apply(to_numpy)
         self.landmarks_ = None
-        self._search(rows, labels, rng, counted, place)
+        self._search(rows, labels, rng, counted)
         self.rows_ = _shortened(self._prepare(rows.gather(), self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
