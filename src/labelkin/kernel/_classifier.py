@@ -16,7 +16,7 @@ from labelkin.calibration._curves import expit, fit_better_curves, restore_means
 from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
-from labelkin.kernel._explain import explain_kernel_ridge
+from labelkin.kernel._explain import explain_rows
 from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.kernel._unknown import left_out_rows
@@ -272,9 +272,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             coef = self._regression.coef_
             self._regression.coef_ = merge(coef, 0 * take(coef, np.zeros(len(unused), int)))
         rows = take(X, unused)
-        scores = self._regression.scores(rows)
-        self.loo_scores_ = merge(self.loo_scores_, scores)
-        self.loo_proba_ = merge(self.loo_proba_, self._calibrate(scores))
+        self.loo_scores_ = merge(self.loo_scores_, self._regression.scores(rows))
+        self.loo_proba_ = merge(self.loo_proba_, self._proba(rows))
 
     def _check_ridges(self) -> Array:
         if self.ridges is None:
@@ -284,16 +283,26 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             raise ValueError("ridges must hold positive numbers, at least one.")
         return ridges
 
-    def _calibrate(self, scores: Array) -> Array:
-        """Return probabilities of rows from their scores."""
-        wide = astype(scores, "float64")
-        scaled = wide if self.share_ is None else to_log_odds_scale(wide, self.share_)
-        return astype(expit(self.slope_ * scaled + self.intercept_), scores.dtype)
+    def _odds(self, scores: Array) -> Array:
+        """Return log odds of rows from their scores."""
+        scores = astype(scores, "float64")
+        scaled = scores if self.share_ is None else to_log_odds_scale(scores, self.share_)
+        return self.slope_ * scaled + self.intercept_
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibrate(self._regression.scores(X))
+        scores = self._regression.scores(X)
+        return astype(expit(self._odds(scores)), scores.dtype)
 
-    _explain_row = explain_kernel_ridge
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        odds = self._odds(self._regression.scores(row))
+        return {
+            "member_names": ["kernel"],
+            "member_weights": np.ones(1),
+            "member_probability": expit(odds),
+            "member_effects": odds,
+            "intercept": np.zeros(odds.shape[1]),
+            **explain_rows(self, [self._regression], row, odds.shape[1]),
+        }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

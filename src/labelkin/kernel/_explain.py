@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import cg
-from scipy.special import expit
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import to_log_odds_scale
 from labelkin.kernel._regression import KernelRidge, kernel_values
 from labelkin.kernel._ridge import centre_kernel
 
@@ -72,20 +70,4 @@ def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) ->
         "row_labels": labels[order].astype(bool),
         "row_effects": effects[order],
         "row_measures": {"similarity": similarity[order]},
-    }
-
-
-def explain_kernel_ridge(model: Any, row: Matrix) -> dict[str, Any]:
-    """Return what the prediction of a fitted `KernelRidgeLOOClassifier` rests on."""
-    scores = np.asarray(model._regression.scores(row), dtype=np.float64)
-    if model.share_ is not None:
-        scores = to_log_odds_scale(scores, model.share_)
-    odds = model.slope_ * scores + model.intercept_
-    return {
-        "member_names": ["kernel"],
-        "member_weights": np.ones(1),
-        "member_probability": expit(odds),
-        "member_effects": odds,
-        "intercept": np.zeros(odds.shape[1]),
-        **explain_rows(model, [model._regression], row, odds.shape[1]),
     }
