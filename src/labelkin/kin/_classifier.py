@@ -325,7 +325,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
 
     def _fit_label_tree(self, X: Any, y: Any, sample_weight: Any) -> "KinEnsembleClassifier":
         """Fit one `LabelTreeClassifier`, which needs no matrix of rows times labels."""
-        self.label_tree_ = self.make_label_tree().fit(X, y, sample_weight)
+        self._typical, self.label_tree_ = None, self.make_label_tree().fit(X, y, sample_weight)
         described = ("classes_", "n_features_in_", "feature_names_in_", "label_names_")
         for name in (*described, "_one_target", "_sparse_labels"):
             self.__dict__.pop(name, None)

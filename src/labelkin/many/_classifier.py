@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import logit
 from sklearn.base import _fit_context
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
@@ -17,6 +16,7 @@ from labelkin._utils.parallel import limit_blas
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.explain import ExplainMixin
+from labelkin.explain._fields import occlude_features
 from labelkin.many._ranker import (
     Candidates,
     Ranker,
@@ -373,23 +373,13 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         """Leave out one word after the other; list the nearest training rows."""
         row = _as_csr(row)
-        words = row.indices
-        without = sparse.csr_array(np.tile(row.data, (len(words), 1)) * (1 - np.eye(len(words))))
-        rest = sparse.csr_array(
-            (without.data, words[without.indices], without.indptr),
-            shape=(len(words), row.shape[1]),
-        )
-        proba = self._proba(sparse.vstack([row, rest], format="csr"))
-        odds = logit(np.clip(proba, 1e-9, 1 - 1e-9))
         neighbors = self.sources_[1]
         near = neighbors.nearest(row)
         order = np.argsort(-near.data, kind="stable")
         numbers, similarity = near.indices[order], near.data[order]
         labels = neighbors.labels_[numbers].toarray()
         return {
-            "features": words,
-            "feature_effects": odds[0][:, None] - odds[1:].T,
-            "method": "change of the log odds when the word is left out",
+            **occlude_features(self._proba, row, np.zeros((2, row.shape[1])), row.nnz),
             "rows": numbers,
             "row_labels": labels > 0,
             "row_effects": similarity[:, None] * labels,
