@@ -13,8 +13,8 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
 from labelkin.calibration._curves import cross_fit, expit, label_losses
 from labelkin.explain import ExplainMixin
-from labelkin.linear._learner import LabelFitter, draw_folds
-from labelkin.rows import Rows, as_dense, count_stored, is_dask, to_device_of
+from labelkin.linear._learner import LabelFitter, draw_folds, prepare_block
+from labelkin.rows import as_dense, count_stored, is_dask, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: three fifths of the time on 9,743 texts with 363 labels, for the same metrics.
@@ -161,7 +161,10 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         rows, labels = self._validate(X, y, sample_weight)
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
-        rows, q = self._in_working_precision(rows).persist(), labels.shape[1]
+        n_stored, is_sparse = rows.total(count_stored)
+        if is_sparse and n_stored > _MAX_DOUBLE and self.tol >= _SINGLE_TOL:
+            rows = rows.apply(prepare_block, [0.0, 1.0, True], dtype=np.float32)
+        rows, q = rows.persist(), labels.shape[1]
         fitter = LabelFitter(rows, labels, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))
@@ -186,11 +189,6 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         self.C_ = to_device_of(C, intercept)
         self.n_iter_ = to_device_of(fitted.n_iter, intercept)
         return self
-
-    def _in_working_precision(self, rows: Rows) -> Rows:
-        n_stored, is_sparse = rows.total(count_stored)
-        large = self.tol >= _SINGLE_TOL and is_sparse and n_stored > _MAX_DOUBLE
-        return rows.apply(_single_precision, dtype=np.float32) if large else rows
 
     def _fit_out_of_fold(
         self, fitter: LabelFitter, fold: Array, C: Array
@@ -237,7 +235,3 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             "intercept": self.intercept_,
             "method": "log odds that each word or value adds",
         }
-
-
-def _single_precision(block: Matrix) -> Matrix:
-    return block.astype(np.float32)

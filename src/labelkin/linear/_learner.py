@@ -248,7 +248,7 @@ class LogisticLearner:
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype)
+        prepared = rows.apply(prepare_block, [centre, self.unit_, is_sparse], dtype=dtype)
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
@@ -320,7 +320,7 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
 # Functions of a block.
 
 
-def _prepare(block: Matrix, centre: Array, unit: float, is_sparse: bool) -> Matrix:
+def prepare_block(block: Matrix, centre: Any, unit: float, is_sparse: bool) -> Matrix:
     """Return centred dense rows, or sparse rows in single precision, divided by a unit."""
     block = to_numpy(block)
     if is_sparse:
