@@ -81,8 +81,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     n_projections : int, default=4
         Number of regressions on constraint projections, if `effort` allows for them. 0: none.
     n_trees : int, default=None
-        Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
-        together. None are grown if their leaves would take more than a third of a gigabyte.
+        Number of trees in a forest, of each label alone or of all labels together. 0: none. None:
+        100. None are grown if their leaves would take more than a third of a gigabyte.
     n_embedding : int, default=0
         How many of the last columns of X are embeddings of texts, whose words are the columns
         before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used

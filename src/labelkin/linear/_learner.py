@@ -159,15 +159,14 @@ class LabelFitter:
         """
         numbers = np.arange(len(C)) if numbers is None else numbers
         place, n_folds = np.cumsum(fold >= 0) - 1, len(np.unique(fold[fold >= 0]))
-        scores: Any = None
-        mean: Any = None
+        scores = np.empty((int((fold >= 0).sum()), len(numbers)))
+        coef: Any = 0.0
+        intercept: Any = 0.0
         for part, fitted, odds in self.leave_out(fold, C, numbers, {}, tol):
-            if scores is None:
-                scores = np.empty((place[-1] + 1, len(numbers)), odds.dtype)
             scores[place[part]] = odds
-            coef, intercept = fitted.coef / n_folds, fitted.intercept / n_folds
-            mean = (coef, intercept) if mean is None else (mean[0] + coef, mean[1] + intercept)
-        return scores, Weights(mean[0], mean[1], np.zeros(len(numbers), dtype=np.intp))
+            coef = coef + fitted.coef / n_folds
+            intercept = intercept + fitted.intercept / n_folds
+        return scores, Weights(coef, intercept, np.zeros(len(numbers), dtype=np.intp))
 
     def choose_C(self, fold: Array) -> Array:
         """Return one C for all labels, (q,), by the log loss of samples in folds left out.
