@@ -108,7 +108,6 @@ ESTIMATORS = [
     VPCMEClassifier(KernelRidgeLOOClassifier(), n_estimators=2, random_state=0),
     MultiLabelLogisticRegression(random_state=0),
     MultiLabelLogisticRegression(0.5, calibrate=True, random_state=0),
-    MultiLabelLogisticRegression(2.0, prune=0.01),
 ]
 CLASSIFIERS = [e for e in ESTIMATORS if hasattr(e, "predict")]
 

@@ -98,9 +98,7 @@ VARIANTS = [
     labelkin.CalibratedLabelRankingClassifier(GaussianNB()),
     labelkin.AdaBoostPDTClassifier(LogisticRegression(), n_estimators=3, random_state=0),
     labelkin.MultiLabelLogisticRegression(C=3.0),
-    labelkin.MultiLabelLogisticRegression(
-        C_shrinkage=5, calibrate=True, prune=0.001, random_state=0
-    ),
+    labelkin.MultiLabelLogisticRegression(calibrate=True, random_state=0),
     labelkin.C45TreeClassifier(nominal_features="binary", pruning=False),
 ]
 ESTIMATORS = [make(name) for name in NAMES] + VARIANTS

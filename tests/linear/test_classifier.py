@@ -125,7 +125,7 @@ def test_constant_labels_keep_their_prior():
     [
         exact(),
         MultiLabelLogisticRegression(random_state=0),
-        MultiLabelLogisticRegression(calibrate=True, C_shrinkage=3.0, random_state=0),
+        MultiLabelLogisticRegression(calibrate=True, random_state=0),
     ],
     ids=str,
 )
@@ -223,16 +223,6 @@ def test_C_is_found_far_from_where_the_search_begins():
     assert found[1] > 20
 
 
-def test_a_C_per_label():
-    rng = np.random.RandomState(0)
-    X = rng.standard_normal((300, 20))
-    Y = np.column_stack([X[:, 0] > 0, rng.rand(300) < 0.5]).astype(int)  # a rule, and noise
-    own = MultiLabelLogisticRegression(C_shrinkage=0, calibrate=False, random_state=0).fit(X, Y)
-    assert own.C_[0] > own.C_[1]
-    shared = MultiLabelLogisticRegression(C_shrinkage=1e9, calibrate=False, random_state=0)
-    assert len(set(shared.fit(X, Y).C_)) == 1
-
-
 # ------------------------------------------------------------------------- calibration
 
 
@@ -263,22 +253,6 @@ def test_without_folds_there_are_no_out_of_fold_probabilities():
 
 
 # ------------------------------------------------------------------------------- forms
-
-
-def test_pruned_weights():
-    X, Y = noisy(200, 50)
-    full = MultiLabelLogisticRegression(1.0).fit(X, Y)
-    pruned = MultiLabelLogisticRegression(1.0, prune=0.1).fit(X, Y)
-    assert sparse.issparse(pruned.coef_)
-    dense = pruned.coef_.toarray()
-    small = np.abs(full.coef_) < 0.1 * np.abs(full.coef_).max(axis=1, keepdims=True)
-    assert small.any()
-    np.testing.assert_array_equal(dense, np.where(small, 0, full.coef_))
-    for form in (np.asarray, sparse.csr_array):
-        odds = pruned.decision_function(form(X))
-        assert isinstance(odds, np.ndarray)
-        np.testing.assert_allclose(odds, X @ dense.T + pruned.intercept_)
-        np.testing.assert_allclose(pruned.predict_proba(form(X)), expit(odds))
 
 
 def test_large_sparse_samples_in_single_precision():
@@ -321,12 +295,11 @@ def test_bad_weights():
 # ------------------------------------------------------------------------- explanation
 
 
-@pytest.mark.parametrize("prune", [0, 0.2])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_contributions_add_up(form, prune):
+def test_contributions_add_up(form):
     X, Y = noisy()
     X = np.where(np.abs(X) < 0.5, 0, X)
-    model = MultiLabelLogisticRegression(1.0, prune=prune).fit(form(X), Y)
+    model = MultiLabelLogisticRegression(1.0).fit(form(X), Y)
     x = form(X[[3]])
     found = model.explain(x)
     odds = found.feature_effects.sum(axis=1) + found.intercept

@@ -149,8 +149,7 @@ def test_label_texts_find_labels_never_seen(data):
     for zero_shot in (False, True):
         model = LabelTreeClassifier(
             n_trees=1,
-            label_texts=names_of_labels(),
-            vectorizer=vectorizer,
+            label_texts=vectorizer.transform(names_of_labels()),
             zero_shot=zero_shot,
             sparse_output=True,
             n_jobs=1,
@@ -163,21 +162,10 @@ def test_label_texts_find_labels_never_seen(data):
     assert hits.sum() / found[True].sum() > 0.2  # the mean share of relevant ones is 0.007
 
 
-def test_label_texts_as_features(data):
-    X, Y, vectorizer = data[0][:500], data[1][:500], data[2]
-    names = names_of_labels()
-    kwargs = {"n_trees": 1, "n_jobs": 1, "random_state": 0}
-    by_texts = LabelTreeClassifier(label_texts=names, vectorizer=vectorizer, **kwargs).fit(X, Y)
-    by_features = LabelTreeClassifier(label_texts=vectorizer.transform(names), **kwargs).fit(X, Y)
-    np.testing.assert_array_equal(by_texts.predict_proba(X), by_features.predict_proba(X))
-
-
 def test_a_label_without_a_name(data):
     X, Y, vectorizer = data[0][:500], data[1][:500], data[2]
-    names = [None, "", *names_of_labels()[2:]]
-    model = LabelTreeClassifier(
-        n_trees=1, label_texts=names, vectorizer=vectorizer, n_jobs=1, random_state=0
-    )
+    texts = vectorizer.transform(["", "", *names_of_labels()[2:]])
+    model = LabelTreeClassifier(n_trees=1, label_texts=texts, n_jobs=1, random_state=0)
     assert np.isfinite(model.fit(X, Y).predict_proba(X)).all()
 
 
@@ -185,7 +173,7 @@ def test_a_label_without_a_name(data):
     ("kwargs", "message"),
     [
         ({"zero_shot": True}, "zero_shot=True needs label_texts"),
-        ({"label_texts": ["a", "b"]}, "need vectorizer="),
+        ({"label_texts": ["a", "b"]}, r"vectorizer.transform\(names\)"),
         ({"label_texts": sparse.csr_array((2, 3))}, "one text per column of y"),
         ({"n_trees": 0}, "n_trees"),
     ],

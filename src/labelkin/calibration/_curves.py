@@ -14,14 +14,16 @@ from labelkin.rows import Labels, astype, namespace
 
 # Parts that are held out in turn to choose between curves.
 _PARTS = 5
-# Smaller likelihoods count as this one: a single sample must not decide between curves.
-_LEAST_LIKELIHOOD = 1e-12
+# Larger losses count as this one: a single sample must not decide between curves.
+_LARGEST_LOSS = -np.log(1e-12)
 # Newton's method: steps at most, and the relative decrease that ends it. The last step is taken
 # all the same, so that the error is of the order of its square.
 _STEPS = 200
 _TOLERANCE = 1e-9
 # Entries of the arrays of a block of rows: these stay in the cache of a CPU.
 _BLOCK_ENTRIES = 2**16
+# Share of the columns that have converged at which the others go on alone.
+_LEAVING = 1 / 3
 # A loss that is larger by this share only is equal to rounding: no step would be short enough.
 _ROUNDING = 1e-13
 # A step changes no log odds by more than this: longer ones overshoot where curves are flat.
@@ -29,8 +31,9 @@ _FARTHEST = 6.0
 # Keeps the shared slope finite where scores separate every label.
 _SHARED_PRECISION = 1e-3
 _TINY = np.finfo(np.float64).tiny
-# Steps of conjugate gradients, and halvings of a step, of `fit_logistic`.
-_CG_STEPS, _HALVINGS = 50, 60
+# Of `fit_logistic`: columns up to which the Hessian is formed, steps of conjugate gradients, and
+# halvings of a step.
+_MAX_FORMED, _CG_STEPS, _HALVINGS = 300, 50, 60
 
 
 def to_log_odds_scale(scores: Any, share: Any) -> Any:
@@ -123,13 +126,14 @@ class SlopeCalibration:
         weight = np.broadcast_to(labels.cells, S.shape) if weighted else None
         prior = np.log(share / (1 - share))
         if start is None:
-            self.shared_slope_ = max(0.0, _shared_slope(S, T, weight, prior))
+            shared, _ = _fit_slopes(S, T, weight, np.zeros(1), prior, _SHARED_PRECISION)
+            self.shared_slope_ = max(0.0, float(shared[0]))
             slope, intercept = np.full(len(varies), self.shared_slope_), prior
         else:
             self.shared_slope_, slope = start.shared_slope_, start.slope_[varies] * unit
             intercept = start.intercept_[varies] + slope * centre
-        slope, intercept = _own_slopes(
-            S, T, weight, self.shared_slope_, self.precision, slope, intercept
+        slope, intercept = _fit_slopes(
+            S, T, weight, slope, intercept, self.precision, self.shared_slope_
         )
         none = slope <= 0  # the likelihood is concave: the best slope ≥ 0 is 0
         slope[none], intercept[none] = 0, prior[none]
@@ -148,33 +152,39 @@ class SlopeCalibration:
         return expit(self.log_odds(scores))
 
 
-def fit_better_curves(
-    scores: Array, labels: Labels, precision: float = 1.0
+def cross_fit(
+    scores: Array, labels: Labels, part_of: Array, scale: str, precision: float = 1.0
 ) -> tuple[SlopeCalibration, Array]:
+    """Fit curves; also return the log odds of each sample, by curves fitted without its part.
+
+    These have the same shared slope.
+    """
+    curves = SlopeCalibration(precision, scale).fit(scores, labels)
+    odds = curves.log_odds(scores)
+    parts = np.unique(part_of)
+    for part in parts if len(parts) > 1 else ():
+        rest, out = part_of != part, part_of == part
+        without = SlopeCalibration(precision, scale)
+        without.fit(scores[rest], labels.take(rest), curves)
+        odds[out] = without.log_odds(scores[out])
+    return curves, odds
+
+
+def fit_better_curves(scores: Array, labels: Labels) -> tuple[SlopeCalibration, Array]:
     """Fit curves of both scales of scores, see `SlopeCalibration`; return the better.
 
     By the log loss of a fifth of the samples held out at a time. The loss on the samples of the fit
     would be no guide where scores separate the few positives of a rare label. Also returned are the
-    probabilities of each sample, (n, q), by curves of the same scale, with the same shared slope,
-    fitted without its fifth.
+    probabilities of each sample, (n, q), by curves of the same scale fitted without its fifth.
     """
-    best_loss = np.inf
     # Parts depend neither on the order of the samples nor on that of the labels.
     part_of = np.empty(len(labels), dtype=int)
     order = np.lexsort((scores.sum(axis=1), labels.Y.sum(axis=1)))
     part_of[order] = np.arange(len(labels)) % _PARTS
-    for scale in ("deviation", "log_odds"):
-        curves = SlopeCalibration(precision, scale).fit(scores, labels)
-        proba = curves(scores)
-        for part in range(min(_PARTS, len(labels)) if len(labels) > 1 else 0):
-            rest, out = part_of != part, part_of == part
-            without = SlopeCalibration(precision, scale)
-            proba[out] = without.fit(scores[rest], labels.take(rest), curves)(scores[out])
-        likelihood = np.maximum(np.where(labels.Y > 0, proba, 1 - proba), _LEAST_LIKELIHOOD)
-        loss = -float((labels.cells * np.log(likelihood)).sum())
-        if loss < best_loss:
-            best_loss, best_curves, best_proba = loss, curves, proba
-    return best_curves, best_proba
+    found = [cross_fit(scores, labels, part_of, scale) for scale in ("deviation", "log_odds")]
+    losses = [label_losses(odds, labels, _LARGEST_LOSS).sum() for _, odds in found]
+    curves, odds = found[int(losses[1] < losses[0])]
+    return curves, expit(odds)
 
 
 def restore_means(scores: Array, labels: Labels, fold_of: Array, log_odds: bool = False) -> Array:
@@ -217,88 +227,61 @@ def counts_without_fold(labels: Labels, fold_of: Array) -> tuple[Array, Array]:
     return some * positives, some * total
 
 
-def _shared_slope(S: Array, T: Array, weight: Array | None, intercept: Array) -> float:
-    """Return the slope that all columns share, their intercepts free, from given intercepts."""
-    slope, value = 0.0, np.inf
-    step, steps, reach = 0.0, np.zeros(S.shape[1]), np.abs(S).max(axis=0)
-    for _ in range(_STEPS):
-        losses, derivatives = _evaluate(S, T, weight, slope - step, intercept - steps)
-        new = losses.sum() + _SHARED_PRECISION * (slope - step) ** 2 / 2
-        if new > value:
-            step, steps = step / 2, steps / 2
-            continue
-        slope, intercept, value = slope - step, intercept - steps, new
-        g_slopes, g_intercept, h_slopes, h_cross, h_intercept = derivatives
-        # The intercepts are eliminated from Newton's equations: one unknown is left.
-        ratio = h_cross / h_intercept
-        gradient = g_slopes.sum() + _SHARED_PRECISION * slope
-        curvature = h_slopes.sum() + _SHARED_PRECISION - ratio @ h_cross
-        step = (gradient - ratio @ g_intercept) / curvature
-        steps = (g_intercept - h_cross * step) / h_intercept
-        expected = gradient * step + g_intercept @ steps
-        length = (_FARTHEST / np.maximum(np.abs(step) * reach + np.abs(steps), _FARTHEST)).min()
-        step, steps = length * step, length * steps
-        if expected <= _TOLERANCE * max(1.0, value):
-            break
-    return float(slope - step)
-
-
-def _own_slopes(
+def _fit_slopes(
     S: Array,
     T: Array,
     weight: Array | None,
-    shared: float,
-    precision: float,
     slope: Array,
     intercept: Array,
+    precision: float,
+    towards: float = 0.0,
 ) -> tuple[Array, Array]:
-    """Return each column's slope, shrunk towards the shared one, and its intercept.
+    """Return slopes and intercepts of columns, by Newton's method for all of them at once.
 
-    Newton's method for all columns at once, from the given values. A column whose step would
-    raise its loss halves the step; a column that has converged leaves the batch.
+    They minimise the negative log likelihood + precision/2 · (slope − towards)². If there is one
+    slope, all columns share it, and their intercepts are free. The search begins at the given
+    values. A column, or all that share a slope, whose step would raise the loss halves the step.
     """
-    slope, intercept, value = slope.copy(), intercept.copy(), np.full(len(slope), np.inf)
-    columns, reach = np.arange(len(slope)), np.abs(S).max(axis=0)
-    step, steps = np.zeros(len(slope)), np.zeros(len(slope))
+    columns, reach = np.arange(S.shape[1]), np.abs(S).max(axis=0)
+    # Sums over the columns of each slope
+    starts = columns if len(slope) == len(columns) else columns[:1]
+    step, steps, value = np.zeros(len(slope)), np.zeros(len(columns)), np.full(len(slope), np.inf)
+    done = np.zeros(len(slope), dtype=bool)
     for _ in range(_STEPS):
-        a, b = slope[columns] - step, intercept[columns] - steps
-        new, derivatives = _evaluate(S, T, weight, a, b)
-        new += precision / 2 * (a - shared) ** 2
-        lower = new <= (1 + _ROUNDING) * value[columns]
-        moved = columns[lower]
-        slope[moved], intercept[moved], value[moved] = a[lower], b[lower], new[lower]
+        a, b = slope - step, intercept - steps
+        losses, derivatives = _evaluate(S, T, weight, a, b)
+        new = np.add.reduceat(losses, starts) + precision / 2 * (a - towards) ** 2
+        lower = new <= (1 + _ROUNDING) * value
+        slope, intercept = np.where(lower, a, slope), np.where(lower, b, intercept)
+        value = np.where(lower, new, value)
 
+        # The intercepts are eliminated from Newton's equations: one unknown is left per slope.
         g_slope, g_intercept, h_slope, h_cross, h_intercept = derivatives
-        g_slope, h_slope = g_slope + precision * (a - shared), h_slope + precision
-        determinant = h_slope * h_intercept - h_cross**2
+        ratio, pull = h_cross / h_intercept, precision * (a - towards)
+        curvature = np.add.reduceat(h_slope - ratio * h_cross, starts) + precision
         # Scores that are all equal do not determine the slope; it stays as it is.
-        solvable = determinant > 1e-14 * h_slope * h_intercept
-        determinant = np.where(solvable, determinant, 1)
-        next_step = (h_intercept * g_slope - h_cross * g_intercept) / determinant * solvable
+        solvable = curvature > 1e-14 * np.add.reduceat(h_slope, starts)
+        gradient = np.add.reduceat(g_slope - ratio * g_intercept, starts) + pull
+        next_step = np.where(solvable, gradient / np.where(solvable, curvature, 1), 0)
         next_steps = (g_intercept - h_cross * next_step) / h_intercept
-        expected = g_slope * next_step + g_intercept * next_steps
+        expected = np.add.reduceat(g_slope * next_step + g_intercept * next_steps, starts)
+        expected += pull * next_step
         length = _FARTHEST / np.maximum(np.abs(next_step) * reach + np.abs(next_steps), _FARTHEST)
+        length = np.minimum.reduceat(length, starts)
         step = np.where(lower, length * next_step, step / 2)
         steps = np.where(lower, length * next_steps, steps / 2)
-
-        converged = lower & (expected <= _TOLERANCE * np.maximum(1, new))
-        done = columns[converged]
-        slope[done], intercept[done] = (
-            a[converged] - step[converged],
-            b[converged] - steps[converged],
-        )
-        going = ~converged
-        if not going.any():
+        done |= lower & (expected <= _TOLERANCE * np.maximum(1, new))
+        if done.mean() > _LEAVING:
             break
-        # Copying the remaining columns saves time once a third of them is gone.
-        if going.mean() < 2 / 3:
-            S, T = S[:, going], T[:, going]
-            weight = None if weight is None else weight[:, going]
-            columns, reach = columns[going], reach[going]
-            step, steps = step[going], steps[going]
-        else:
-            step[converged], steps[converged] = 0, 0
-    return slope, intercept
+    ends = slope - step, intercept - steps
+    rest = np.flatnonzero(~done)
+    if 0 < len(rest) < len(done):  # the other columns alone, in less time
+        S, T, weight = (None if array is None else array[:, rest] for array in (S, T, weight))
+        some = slope[rest], intercept[rest]
+        found = _fit_slopes(S, T, weight, *some, precision, towards)
+        for end, own in zip(ends, found, strict=True):
+            end[rest] = own
+    return ends
 
 
 def _evaluate(
@@ -313,22 +296,11 @@ def _evaluate(
     total = np.zeros((6, S.shape[1]))
     for rows in gen_batches(len(S), max(1, _BLOCK_ENTRIES // S.shape[1])):
         s, t = S[rows], T[rows]
-        odds = slope * s
-        odds += intercept
-        size = np.abs(odds)
-        small = np.exp(-size)
-        sum_of_both = 1 + small
-        loss = np.log(sum_of_both)
-        size += odds
-        size *= 0.5  # the log odds, or 0 if they are negative
-        loss += size
-        loss -= t * odds
-        rarer = small
-        rarer /= sum_of_both  # probability of the less probable class
-        weight = rarer * (1 - rarer)
-        excess = np.copysign(0.5 - rarer, odds)
-        excess += 0.5  # P(label = 1)
-        excess -= t
+        odds = slope * s + intercept
+        small = np.exp(-np.abs(odds))
+        loss = np.log(1 + small) + np.maximum(odds, 0) - t * odds
+        excess = np.where(odds > 0, 1, small) / (1 + small) - t  # P(label = 1) − target
+        weight = small / (1 + small) ** 2
         if cell_weight is not None:
             for array in (loss, excess, weight):
                 array *= cell_weight[rows]
@@ -353,8 +325,6 @@ def fit_logistic(
     y: Array,
     ridge: float,
     tol: float,
-    max_iter: int = 200,
-    max_formed: int = 300,
     start: Array | None = None,
     weight: Array | None = None,
 ) -> Array:
@@ -365,11 +335,11 @@ def fit_logistic(
     search goes straight to the minimum, which the ridge makes finite.
 
     The columns of A are of similar scale, the last one all ones: the intercept. The search begins
-    at `start`, by default the coefficients of the classes' odds alone. Up to `max_formed` columns
+    at `start`, by default the coefficients of the classes' odds alone. Up to 300 dense columns
     the Hessian is formed; beyond, only its products with vectors.
 
-    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after `max_iter`
-    Newton steps at most. Where the classes can be separated, this is where the likelihood is 1 to
+    It ends when no entry of the gradient exceeds ``tol · max(1, objective)``, after 200 Newton
+    steps at most. Where the classes can be separated, this is where the likelihood is 1 to
     about ``tol``: the coefficients are large, but finite. For a constant `y` the odds are those of
     the classes with one more sample each, and there is nothing to fit.
     """
@@ -384,13 +354,12 @@ def fit_logistic(
     w = w if start is None else start.copy()
     odds = A @ w
     value = penalty @ w**2 / 2 + weight @ log_loss(odds, y)
-    for _ in range(max_iter):
+    for _ in range(_STEPS):
         p = expit(odds)
         gradient = A.T @ (weight * (p - y)) + penalty * w
         if np.abs(gradient).max() <= tol * max(1.0, value):
             break
-        formed = width <= max_formed and not sparse.issparse(A)
-        step = _newton_step(A, weight * p * expit(-odds), penalty, gradient, formed)
+        step = _newton_step(A, weight * p * expit(-odds), penalty, gradient)
         slope, change, length = gradient @ step, A @ step, 1.0
         for _ in range(_HALVINGS):
             shorter, losses = w - length * step, log_loss(odds - length * change, y)
@@ -418,9 +387,15 @@ def log_loss(odds: Array, Y: Array) -> Array:
     return np.log1p(np.exp(-size)) + (size + odds) / 2 - Y * odds
 
 
-def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array, formed: bool) -> Array:
+def label_losses(odds: Array, labels: Labels, largest: float = np.inf) -> Array:
+    """Return the log loss of each label, (q,): the sum over samples, by weight, where known."""
+    losses = np.minimum(log_loss(odds, labels.Y.astype(odds.dtype)), largest)
+    return (labels.cells * losses).sum(axis=0)
+
+
+def _newton_step(A: Matrix, weights: Array, penalty: Array, gradient: Array) -> Array:
     """Solve (Aᵀ diag(weights) A + diag(penalty)) step = gradient."""
-    if formed:
+    if A.shape[1] <= _MAX_FORMED and not sparse.issparse(A):
         hessian = (A * weights[:, None]).T @ A
         diagonal = np.einsum("ii->i", hessian)
         # Rounding in the sums is of this order; it also keeps the intercept's entry positive.

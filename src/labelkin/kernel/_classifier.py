@@ -16,7 +16,7 @@ from labelkin.calibration._curves import expit, fit_better_curves, restore_means
 from labelkin.explain import ExplainMixin
 from labelkin.explain._fields import typical_values
 from labelkin.kernel._direct import DirectKernelRidge
-from labelkin.kernel._explain import explain_kernel_ridge
+from labelkin.kernel._explain import explain_rows
 from labelkin.kernel._regression import RADIAL, KernelRidge
 from labelkin.kernel._ridge import RIDGES
 from labelkin.kernel._unknown import left_out_rows
@@ -60,12 +60,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         error of 600 rows, then of 1,000, starting at the median distance.
     ridges : array-like, default=None
         Ridges to choose from, in units of the mean squared norm of the centred samples in
-        the kernel's space. None: 22 from 10⁻⁴ to 10³.
-    ridge_shrinkage : float, default=50
-        How much a label's ridge depends on the others: as if `ridge_shrinkage` positive
-        samples with the mean error of all labels were added. 0: not at all.
-    slope_shrinkage : float, default=1
-        Weight with which a label's slope is shrunk towards the shared one. 0: not at all.
+        the kernel's space. None: 22 from 10⁻⁴ to 10³. That of a label is chosen as if 50 positive
+        samples with the mean error of all labels were added.
     scale : bool or "auto", default="auto"
         Whether to divide each feature by its standard deviation first (not for precomputed
         kernels and callables). ``"auto"``: if that lowers the leave-one-out error on a sample
@@ -142,8 +138,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         "kernel": [StrOptions({"rbf", "laplacian", "linear", "cosine", "precomputed"}), callable],
         "width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "ridges": [None, "array-like"],
-        "ridge_shrinkage": [Interval(Real, 0, None, closed="left")],
-        "slope_shrinkage": [Interval(Real, 0, None, closed="left")],
         "scale": ["boolean", StrOptions({"auto"})],
         "max_exact": [Interval(Integral, 1, None, closed="left")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
@@ -156,8 +150,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         *,
         width: str | float = "auto",
         ridges: ArrayLike | None = None,
-        ridge_shrinkage: float = 50.0,
-        slope_shrinkage: float = 1.0,
         scale: bool | str = "auto",
         max_exact: int = 20_000,
         n_landmarks: int = 2_000,
@@ -166,8 +158,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         self.kernel = kernel
         self.width = width
         self.ridges = ridges
-        self.ridge_shrinkage = ridge_shrinkage
-        self.slope_shrinkage = slope_shrinkage
         self.scale = scale
         self.max_exact = max_exact
         self.n_landmarks = n_landmarks
@@ -240,7 +230,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         self.width_, self.scale_ = self._regression.width_, self._regression.scale_
 
         scores = restore_means(to_numpy(self.loo_scores_), labels, fold_of)
-        curves, proba = fit_better_curves(scores, labels, self.slope_shrinkage)
+        curves, proba = fit_better_curves(scores, labels)
         self.slope_ = to_device_of(curves.slope_, X)
         self.intercept_ = to_device_of(curves.intercept_, X)
         self.share_ = to_device_of(curves.share_, X) if curves.scale == "log_odds" else None
@@ -267,7 +257,6 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             width=None if self.width == "auto" else float(self.width),
             scale=self.scale,
             ridges=self._check_ridges(),
-            shrinkage=self.ridge_shrinkage,
             n_landmarks=self.n_landmarks if n > self.max_exact else None,
         )
 
@@ -283,9 +272,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             coef = self._regression.coef_
             self._regression.coef_ = merge(coef, 0 * take(coef, np.zeros(len(unused), int)))
         rows = take(X, unused)
-        scores = self._regression.scores(rows)
-        self.loo_scores_ = merge(self.loo_scores_, scores)
-        self.loo_proba_ = merge(self.loo_proba_, self._calibrate(scores))
+        self.loo_scores_ = merge(self.loo_scores_, self._regression.scores(rows))
+        self.loo_proba_ = merge(self.loo_proba_, self._proba(rows))
 
     def _check_ridges(self) -> Array:
         if self.ridges is None:
@@ -295,16 +283,26 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             raise ValueError("ridges must hold positive numbers, at least one.")
         return ridges
 
-    def _calibrate(self, scores: Array) -> Array:
-        """Return probabilities of rows from their scores."""
-        wide = astype(scores, "float64")
-        scaled = wide if self.share_ is None else to_log_odds_scale(wide, self.share_)
-        return astype(expit(self.slope_ * scaled + self.intercept_), scores.dtype)
+    def _odds(self, scores: Array) -> Array:
+        """Return log odds of rows from their scores."""
+        scores = astype(scores, "float64")
+        scaled = scores if self.share_ is None else to_log_odds_scale(scores, self.share_)
+        return self.slope_ * scaled + self.intercept_
 
     def _proba(self, X: Matrix) -> Array:
-        return self._calibrate(self._regression.scores(X))
+        scores = self._regression.scores(X)
+        return astype(expit(self._odds(scores)), scores.dtype)
 
-    _explain_row = explain_kernel_ridge
+    def _explain_row(self, row: Matrix) -> dict[str, Any]:
+        odds = self._odds(self._regression.scores(row))
+        return {
+            "member_names": ["kernel"],
+            "member_weights": np.ones(1),
+            "member_probability": expit(odds),
+            "member_effects": odds,
+            "intercept": np.zeros(odds.shape[1]),
+            **explain_rows(self, [self._regression], row, odds.shape[1]),
+        }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import cg
-from scipy.special import expit
 
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import to_log_odds_scale
 from labelkin.kernel._regression import KernelRidge, kernel_values
+from labelkin.kernel._ridge import centre_kernel
 
 # Training samples up to which their weights are computed: a kernel matrix of 1.2 GB.
 _MAX_ROWS = 12_000
@@ -32,10 +31,7 @@ def row_effects(
     similarity = np.asarray(regression._columns(row), dtype=np.float64)[0]
     K = np.asarray(kernel_values(regression.kernel, known, None, regression.width_))
     share, root = weight / weight.sum(), np.sqrt(weight)
-    mean = share @ K
-    K -= mean
-    K -= mean[:, None]
-    K += share @ mean
+    mean = centre_kernel(K, share)
     K *= root
     K *= root[:, None]
     target = similarity - mean
@@ -48,8 +44,26 @@ def row_effects(
     return similarity, weights[:, place.ravel()] * (labels - share @ labels)
 
 
-def nearest_rows(similarity: Array, effects: Array, labels: Array) -> dict[str, Any]:
-    """Return the fields of an explanation about training samples, the most similar first."""
+def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) -> dict[str, Any]:
+    """Return the fields of an explanation about training samples, the most similar first.
+
+    They are those of kernel regressions, which count alike, each fitted to all samples or to a
+    `part` of them. Nothing is returned if a learner is no kernel regression on training samples.
+    """
+    labels = np.unpackbits(model._label_bits, axis=1, count=n_labels)
+    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
+    used = np.flatnonzero(weight)
+    similarity, effects = np.zeros(len(labels)), np.zeros(labels.shape)
+    for learner in learners:
+        regression = getattr(learner, "learner", learner)
+        rows = used[getattr(learner, "part", slice(None))]
+        if not isinstance(regression, KernelRidge):
+            return {}
+        found = row_effects(regression, row, labels[rows], weight[rows])
+        if found is None:
+            return {}
+        similarity[rows] += found[0] / len(learners)
+        effects[rows] += found[1] / len(learners)
     order = np.argsort(-similarity, kind="stable")
     return {
         "rows": order,
@@ -57,26 +71,3 @@ def nearest_rows(similarity: Array, effects: Array, labels: Array) -> dict[str, 
         "row_effects": effects[order],
         "row_measures": {"similarity": similarity[order]},
     }
-
-
-def explain_kernel_ridge(model: Any, row: Matrix) -> dict[str, Any]:
-    """Return what the prediction of a fitted `KernelRidgeLOOClassifier` rests on."""
-    scores = np.asarray(model._regression.scores(row), dtype=np.float64)
-    if model.share_ is not None:
-        scores = to_log_odds_scale(scores, model.share_)
-    odds = model.slope_ * scores + model.intercept_
-    fields: dict[str, Any] = {
-        "member_names": ["kernel"],
-        "member_weights": np.ones(1),
-        "member_probability": expit(odds),
-        "member_effects": odds,
-        "intercept": np.zeros(odds.shape[1]),
-    }
-    labels = np.unpackbits(model._label_bits, axis=1, count=odds.shape[1])
-    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
-    used = np.flatnonzero(weight)
-    if (found := row_effects(model._regression, row, labels[used], weight[used])) is not None:
-        similarity, effects = np.zeros(len(labels)), np.zeros(labels.shape)
-        similarity[used], effects[used] = found
-        fields |= nearest_rows(similarity, effects, labels)
-    return fields

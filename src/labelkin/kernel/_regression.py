@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,7 @@ from labelkin.kernel._ridge import (
 )
 from labelkin.kernel._unknown import some_labels, spectrum_smoother
 from labelkin.rows import (
-    HOST,
     Labels,
-    Place,
     Rows,
     as_dense,
     as_rows,
@@ -133,37 +132,35 @@ class KernelRidge:
         weight = labels.weight
         if self.kernel == "precomputed":
             return RidgeSpectrum.of_kernel(as_dense(rows.gather()), weight)
-        self._search(rows, labels, rng, counted, HOST)
+        self._search(rows, labels, rng, counted)
         n, k = rows.shape
         if self.kernel in LINEAR and k < n:
-            return RidgeSpectrum.of_features(self._prepare(rows.gather(), self.scale_), weight)
+            return RidgeSpectrum.of_features(rows.apply(self._prepare, [self.scale_]), weight)
         exact = not rows.lazy and (self.n_landmarks or n) >= n
-        drawn = rows.gather() if exact else self._draw_landmarks(rows, rng)
-        self.rows_ = self._prepare(drawn, self.scale_)
-        if self.kernel in RADIAL:
-            among_rows = distances(self.kernel, self.rows_)
-            # Landmarks that were moved have no labels.
-            if self.width is None and self.refine_rows and (exact or not self.landmark_means):
-                known = labels if self.landmarks_ is None else labels.take(self.landmarks_)
-                spectrum = self._refine_width(among_rows, known, rng)
-                if exact and spectrum is not None:
-                    return spectrum
-            K = radial(among_rows, self.kernel, self.width_ or 1.0)
-            del among_rows  # as large as K
+        known = labels
+        if exact:
+            drawn = rows.gather()
         else:
-            K = kernel_values(self.kernel, self.rows_)
+            self.landmarks_ = sample_rows(n, rng, int(self.n_landmarks or 0))
+            drawn, known = rows.take(self.landmarks_).gather(), labels.take(self.landmarks_)
+        moved = not exact and self.landmark_means
+        if moved:
+            drawn, self.landmarks_ = nearest_means(rows, drawn), None
+        self.rows_ = self._prepare(drawn, self.scale_)
+        # Landmarks that were moved have no labels.
+        if self.kernel in RADIAL and self.width is None and self.refine_rows and not moved:
+            sample = sample_rows(len(known), rng, self.refine_rows)
+            among, some = distances(self.kernel, take(self.rows_, sample)), known.take(sample)
+            how = self.kernel, self.ridges, self.shrinkage, self.width_, 0.5
+            self.width_, _ = descend_width(among, some_labels(some), *how)
+        K = kernel_values(self.kernel, self.rows_, None, self.width_)
         if exact:
             return RidgeSpectrum.of_kernel(K, weight)
         columns = rows.batches(K.shape[0]).apply(_columns_of, [self], K.shape[0])
         return RidgeSpectrum.of_landmarks(K, columns, weight)
 
     def _search(
-        self,
-        rows: Rows,
-        labels: Labels,
-        rng: np.random.RandomState,
-        counted: Array | None,
-        place: Place,
+        self, rows: Rows, labels: Labels, rng: np.random.RandomState, counted: Array | None
     ) -> None:
         """Choose the scale and a first width on a sample of the rows."""
         seek_width = self.kernel in RADIAL and self.width is None
@@ -176,47 +173,20 @@ class KernelRidge:
         self.scale_ = scales[0]
         if len(scales) == 1 and not seek_width:
             return
-        n = len(labels) if counted is None else len(counted)
-        sample = sample_rows(n, rng, self.search_rows)
-        sample = sample if counted is None else counted[sample]
+        among = np.arange(len(labels)) if counted is None else counted
+        sample = among[sample_rows(len(among), rng, self.search_rows)]
         X, known = rows.take(sample).gather(), some_labels(labels.take(sample))
         least = np.inf
         for scale in scales:
-            Z, kernel = place.put(self._prepare(X, scale)), self.kernel
+            Z, kernel = rows.place.put(self._prepare(X, scale)), self.kernel
             how, width = (self.ridges, self.shrinkage), None
             if seek_width:
-                width, error, _ = descend_width(distances(kernel, Z), known, kernel, *how)
+                width, error = descend_width(distances(kernel, Z), known, kernel, *how)
             else:
                 spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, Z), known.weight)
                 error = choose_ridges(spectrum, known, *how)[1]
             if error < least:
                 self.scale_, self.width_, least = scale, width, _SCALED_IS_BETTER * error
-
-    def _refine_width(
-        self, among_rows: Any, labels: Labels, rng: np.random.RandomState
-    ) -> RidgeSpectrum | None:
-        """Improve the width in smaller steps; return the decomposition if it is of all rows."""
-        sample = sample_rows(len(labels), rng, self.refine_rows)
-        whole = len(sample) == len(labels)
-        self.width_, _, spectrum = descend_width(
-            among_rows if whole else take(take(among_rows, sample), sample, axis=1),
-            some_labels(labels.take(sample)),
-            self.kernel,
-            self.ridges,
-            self.shrinkage,
-            start=self.width_,
-            step=0.5,
-        )
-        return spectrum if whole else None
-
-    def _draw_landmarks(self, rows: Rows, rng: np.random.RandomState) -> Matrix:
-        """Draw the rows that get a coefficient."""
-        chosen = sample_rows(len(rows), rng, int(self.n_landmarks or 0))
-        drawn = rows.take(chosen).gather()
-        if self.landmark_means:
-            return nearest_means(rows, drawn)
-        self.landmarks_ = chosen
-        return drawn
 
     def _prepare(self, X: Matrix, scale: Any) -> Matrix:
         """Return rows with their columns divided by a scale; for "cosine" of length 1."""
@@ -259,31 +229,26 @@ def descend_width(
     shrinkage: float = 0.0,
     start: float | None = None,
     step: float = 1.0,
-) -> tuple[float, float, RidgeSpectrum]:
+) -> tuple[float, float]:
     """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
 
     Each step costs an eigendecomposition of a kernel matrix from the distances between rows. The
-    search starts at a given width, or at the median distance. Returns the width, its error, and the
-    decomposition.
+    search starts at a given width, or at the median distance. Returns the width and its error.
     """
     origin = median_distance(distances) if start is None else start
-    found: Any = origin, np.inf, None
 
+    @cache
     def evaluate(exponent: float) -> float:
-        nonlocal found
-        width = origin * 2 ** (exponent / 2)
-        spectrum = RidgeSpectrum.of_kernel(radial(distances, kernel, width), labels.weight)
-        _, error = choose_ridges(spectrum, labels, ridges[::COARSE], shrinkage)
-        if error < (1 - _WORTHWHILE) * found[1]:
-            found = width, error, spectrum
-        return error
+        K = radial(distances, kernel, origin * 2 ** (exponent / 2))
+        spectrum = RidgeSpectrum.of_kernel(K, labels.weight)
+        return choose_ridges(spectrum, labels, ridges[::COARSE], shrinkage)[1]
 
-    descend(evaluate, step)
-    if found[2] is None:
+    best = descend(evaluate, step)
+    if not np.isfinite(evaluate(best)):
         raise ValueError(
             "The leave-one-out errors of the kernel are not finite: distances overflow; scale X."
         )
-    return found
+    return origin * 2 ** (best / 2), evaluate(best)
 
 
 def descend(evaluate: Callable[[float], float], step: float) -> float:

@@ -19,11 +19,7 @@ also the minimum for y*, and s = (H y*)_B = ŷ_B + H_BB (s − y_B). Hence
 
     y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B),
 
-of which leave-one-out scores are the case of a single row. Where U has fewer columns than the fold
-has rows, the same follows from sums over the rows: with Z = (1/√n, U diag(Λ / (Λ + λ))^½), so that
-H = ZZᵀ,
-
-    (I − H_BB)⁻¹ e = e + Z_B (I − Z_BᵀZ_B)⁻¹ Z_Bᵀ e.
+of which leave-one-out scores are the case of a single row.
 
 A second model learned from scores must use these: the leave-one-out score of row i depends on all
 other targets, whose mean leans away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores
@@ -31,17 +27,18 @@ of many labels recovers yᵢ from that.
 
 With weights wᵢ in the loss, W = diag(w), means are weighted ones, and UΛUᵀ is W^½ K W^½ for the
 kernel matrix K centred by them. Fitted values are ȳ + V diag(Λ / (Λ + λ)) Vᵀ W (y − ȳ) with
-V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W. A row of weight 2 is the row twice; it is
-left out with its whole weight.
+V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W; W (I − H) is symmetric. A row of weight 2
+is the row twice; it is left out with its whole weight.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from labelkin.base import Array, Matrix
+from labelkin.base import Array
 from labelkin.kernel import _unknown
 from labelkin.kernel._unknown import project
 from labelkin.rows import (
@@ -50,12 +47,14 @@ from labelkin.rows import (
     add_to_diagonal,
     as_dense,
     as_rows,
+    astype,
     concatenate,
     eigh_positive,
     inverse_cholesky,
     match,
     namespace,
     take,
+    to_device_of,
     to_numpy,
 )
 
@@ -67,9 +66,10 @@ COARSE = 3
 _FEWEST_TO_INTERPOLATE = 10
 # Standard errors by which the ridge of a label must be better than the one for all.
 _CLEAR = 2.0
-# Added to the diagonal of I − H_BB: far below any ridge, for a fold of all rows, where H y = y for
-# a constant y.
+# Added to the diagonal of W (I − H_BB).
 _SHIFT = 1e-10
+# Rows of a kernel matrix that are summed at a time.
+_MEAN_ROWS = 512
 
 
 @dataclass
@@ -95,21 +95,19 @@ class RidgeSpectrum:
     def of_kernel(cls, K: Any, weight: Array | None = None) -> "RidgeSpectrum":
         """Decompose an (n, n) kernel matrix: ridge in the kernel's space."""
         weight = np.ones(K.shape[0]) if weight is None else weight
-        share, root = match(weight / weight.sum(), K), match(weight**0.5, K)
-        mean = share @ K
-        centred = K - mean[None, :] - mean[:, None] + share @ mean
+        centred, root = namespace(K).asarray(K, copy=True), match(weight**0.5, K)
+        mean = astype(centre_kernel(centred, weight / weight.sum()), K.dtype)
         values, vectors = eigh_positive(centred * root[:, None] * root[None, :])
         return cls(as_rows(vectors / root[:, None]), values, None, mean, weight)
 
     @classmethod
-    def of_features(cls, Z: Matrix, weight: Array | None = None) -> "RidgeSpectrum":
-        """Decompose the scatter of features, dense or CSR: the same for k < n, for less."""
-        mean = as_rows(Z).moments(weight).mean
-        weight = np.ones(Z.shape[0]) if weight is None else weight
-        centred = as_dense(Z) - mean  # no larger than V
-        values, directions = eigh_positive(centred.T @ weigh(centred, weight))
+    def of_features(cls, rows: Rows, weight: Array | None = None) -> "RidgeSpectrum":
+        """Decompose the scatter of features: the same for k < n, for less."""
+        mean = rows.moments(weight).mean
+        weight = np.ones(len(rows)) if weight is None else weight
+        values, directions = eigh_positive(rows.total(_scatter, [rows.split(weight)], [mean]))
         roots = values**0.5
-        rotated = as_rows(centred @ directions / roots)
+        rotated = rows.apply(_rotation, [directions / roots, mean], values.shape[0]).persist()
         basis = directions * roots
         return cls(rotated, values, basis, mean @ basis, weight)
 
@@ -120,7 +118,6 @@ class RidgeSpectrum:
         `K` is the kernel of the landmarks, (m, m), `columns` that of the training rows and the
         landmarks.
         """
-        weight = np.ones(len(columns)) if weight is None else weight
         # W with W Wᵀ ≈ K⁻¹ on the range of K. By Cholesky where possible, in a fraction of the time
         # of eigenvectors: of K + δI, δ well above the rounding of K, which may have a low rank, and
         # well below any ridge.
@@ -132,20 +129,29 @@ class RidgeSpectrum:
             values, vectors = eigh_positive(K)
             whitening = vectors / values**0.5
         rows = columns.apply(_rotation, [whitening, 0.0], whitening.shape[1]).persist()
-        total = float(weight.sum())
-        sums, scatter = rows.total(_moments, [rows.split(weight)])
-        mean = sums / total
-        values, directions = eigh_positive(scatter - total * mean[:, None] * mean)
-        roots = values**0.5
-        rotation, offset = directions / roots, mean @ directions / roots
-        rows = rows.apply(_rotation, [rotation, offset], values.shape[0]).persist()
-        basis = directions * roots
-        return cls(rows, values, whitening @ basis, mean @ basis, weight)
+        found = cls.of_features(rows, weight)
+        return replace(found, basis=whitening @ found.basis)
 
     @property
     def scale(self) -> float:
         """Mean squared norm of the centred rows, the unit of ridges; 1 if all rows are equal."""
         return float(namespace(self.values).sum(self.values)) / float(self.weight.sum()) or 1.0
+
+
+def centre_kernel(K: Any, share: Array) -> Any:
+    """Centre a kernel matrix in place, by the share of each row; return the means of its columns.
+
+    These are in double precision: coefficients of both signs cancel in a product with them.
+    """
+    mean = sum(
+        to_device_of(share[batch], K) @ astype(K[batch, :], "float64")
+        for batch in gen_batches(K.shape[0], _MEAN_ROWS)
+    )
+    centre = astype(mean, K.dtype)
+    K -= centre
+    K -= centre[:, None]
+    K += float(to_device_of(share, K) @ mean)
+    return mean
 
 
 def weigh(rows: Any, weight: Array) -> Any:
@@ -179,8 +185,7 @@ def fit_ridge(
 
     Returns the scores of the rows, each by a model without it or without its fold, and the
     coefficients and intercepts: scores of queries are columns @ coef + intercept. Leaving out
-    folds, 0, 1, ..., takes n · r · (rows of a fold) per distinct ridge for a kernel matrix; for
-    features n · r² in all, and r³ per fold and distinct ridge.
+    folds takes n · r · (rows of a fold) per distinct ridge.
     """
     Y = labels.Y
     if labels.known is not None:
@@ -189,97 +194,62 @@ def fit_ridge(
     # Labels share a few ridges: 1 − h is computed once for each of them.
     distinct, place = np.unique(ridge, return_inverse=True)
     fit = _Fit(spectrum, Y, distinct, place)
-    rows, is_kernel = spectrum.rows, spectrum.basis is None
-    parts = [rows.split(Y), rows.split(spectrum.weight)]
+    rows, weight = spectrum.rows, spectrum.weight
+
+    def left_out(fold: Array) -> tuple[Any, Any]:
+        V, w = rows.take(fold).gather(), weight[fold]
+        errors, V = weigh(_residuals(V, Y[fold], fit), w), weigh(V, w)
+        mean = match(np.diag(w) - np.outer(w, w) / fit.total, V)
+        return (mean - (V * fit.kept[:, i]) @ V.T for i in range(len(distinct))), errors
+
     if labels.known is not None:
         scores = _unknown.scores_without_folds(smooth, labels, fold_of)
     elif fold_of is None:
+        parts = [rows.split(Y), rows.split(weight)]
         scores = concatenate(rows.collect(_loo_scores, parts, [fit]))
-    elif is_kernel:
-        scores = _fold_scores_of_kernel(spectrum, Y, fit, fold_of)
     else:
-        scores = _fold_scores_of_features(spectrum, Y, fit, fold_of)
+        scores = fold_scores(Y, fold_of, left_out, place, _SHIFT)
     ridge = match(ridge, fit.rotated)
-    if is_kernel:
+    if spectrum.basis is None:
         # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
         # vector is noise that would reach the scores of queries.
         V = rows.gather()
-        coef = weigh(_residuals(V, Y, fit), spectrum.weight) / ridge
+        coef = weigh(_residuals(V, Y, fit), weight) / ridge
         coef = coef - namespace(coef).mean(coef, axis=0)  # they add up to 0, up to rounding
         return scores, coef, match(fit.mean, coef) - spectrum.mean @ coef
     short = fit.rotated / (spectrum.values[:, None] + ridge)
     return scores, spectrum.basis @ short, match(fit.mean, short) - spectrum.mean @ short
 
 
-def _fold_scores_of_kernel(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
-    """Return y_B − (I − H_BB)⁻¹ (y_B − ŷ_B) for each fold B.
+def fold_scores(Y: Array, fold_of: Array, left_out: Callable, place: Array, shift: float) -> Array:
+    """Return y_B − (W (I − H_BB))⁻¹ W (y_B − ŷ_B) for each fold B, on the host.
 
-    With weights, W_B^½ times the error, which makes the matrix symmetric, then divided by W_B^½.
+    `left_out(rows)` returns W (I − H_BB) for each distinct ridge, and W (y_B − ŷ_B); `place` is the
+    number of the ridge of each label. Rows of fold −1 have no score, NaN. The shift of the diagonal
+    is far below any ridge; it is for a fold of all rows, where H y = y for a constant y.
     """
-    V = spectrum.rows.gather()
-    root = spectrum.weight**0.5
-    errors, folds = weigh(_residuals(V, Y, fit), root), split_folds(fold_of)
-    V, ones = weigh(V, root), weigh(namespace(V).ones_like(V[:, :1]), root)
-    parts = []
-    for rows in folds:
-        block, one, error = take(V, rows), take(ones, rows), take(errors, rows)
-
-        left = (
-            -(block * fit.kept[:, i]) @ block.T - one @ one.T / fit.total
-            for i in range(fit.kept.shape[1])
-        )
-        parts.append(_solve_by_ridge(left, error, fit.place))
-    error = take(concatenate(parts), np.argsort(np.concatenate(folds)))
-    return match(Y, V) - weigh(error, 1 / root)
-
-
-def _fold_scores_of_features(spectrum: RidgeSpectrum, Y: Array, fit: _Fit, fold_of: Array) -> Array:
-    """Return the scores of each fold without it, computed from sums over the rows of the fold."""
-    rows = spectrum.rows
-    fold = rows.split(fold_of)
-    parts = [rows.split(Y), rows.split(spectrum.weight), fold]
-    xp, whole = namespace(fit.rotated), fit.coef
-    none, one = xp.zeros_like(whole[:1, :]), xp.ones_like(fit.kept[:1, :]) / fit.total
-    roots = concatenate([one, fit.kept]) ** 0.5
-    root, coefs = take(roots, fit.place, axis=1), {}
-    for number in np.unique(fold_of):
-        products, sums = rows.total(_fold_sums, parts, [number, fit.mean])
-
-        left = (-roots[:, i : i + 1] * products * roots[:, i] for i in range(roots.shape[1]))
-        unexplained = sums - products[:, 1:] @ whole
-        change = _solve_by_ridge(left, root * unexplained, fit.place)
-        coefs[number] = concatenate([none, whole]) - root * change
-    scores = np.concatenate(rows.collect(_fold_scores, [fold], [coefs]))
-    return match(scores + fit.mean, whole)
-
-
-def _solve_by_ridge(left: Iterable[Any], right: Any, place: Array) -> Any:
-    """Solve (I + A) X = right, A in `left` for the columns of each ridge; see `_SHIFT`."""
-    xp, labels, solved = namespace(right), [], []
-    for i, A in enumerate(left):
-        labels.append(np.flatnonzero(place == i))
-        some = take(right, labels[-1], axis=1)
-        solved.append(xp.linalg.solve(add_to_diagonal(A, 1 + _SHIFT), some))
-    return take(concatenate(solved, axis=1), np.argsort(np.concatenate(labels)), axis=1)
-
-
-def split_folds(fold_of: Array) -> list[Array]:
-    """Return the rows of each fold."""
-    order = np.argsort(fold_of, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(fold_of[order])) + 1)
+    scores = np.full(Y.shape, np.nan)
+    for fold in np.unique(fold_of[fold_of >= 0]):
+        rows = np.flatnonzero(fold_of == fold)
+        matrices, errors = left_out(rows)
+        for i, matrix in enumerate(matrices):
+            labels = np.flatnonzero(place == i)
+            some, matrix = take(errors, labels, axis=1), add_to_diagonal(matrix, shift)
+            cells = np.ix_(rows, labels)
+            scores[cells] = Y[cells] - to_numpy(namespace(some).linalg.solve(matrix, some))
+    return scores
 
 
 # Functions of a block of V, its targets and weights.
 
 
-def _rotation(block: Any, matrix: Any, offset: Any) -> Any:
-    return block @ matrix - offset
+def _rotation(block: Any, matrix: Any, mean: Any) -> Any:
+    return (as_dense(block) - mean) @ matrix
 
 
-def _moments(block: Any, weight: Array) -> tuple[Any, Any]:
-    """Return weighted sums of the columns of a block and of their products."""
-    weighted = weigh(block, weight)
-    return namespace(block).sum(weighted, axis=0), block.T @ weighted
+def _scatter(block: Any, weight: Array, mean: Any) -> Any:
+    centred = as_dense(block) - mean
+    return centred.T @ weigh(centred, weight)
 
 
 def _residuals(V: Any, Y: Array, fit: _Fit) -> Any:
@@ -310,29 +280,6 @@ def _squared_errors(V: Any, Y: Array, weight: Array, counted: Array, fit: _Fit) 
         loo = (residual - V @ (fit.kept[:, i : i + 1] * fit.rotated)) / left[:, i : i + 1]
         squares.append(xp.sum(weigh(loo**2, weight), axis=0))
     return xp.stack(squares)
-
-
-def _fold_sums(
-    V: Any, Y: Array, weight: Array, fold_of: Array, number: int, mean: Array
-) -> tuple[Any, Any]:
-    """Return (1, V)ᵀW(1, V) and (1, V)ᵀW(y − ȳ) of the rows of a fold."""
-    rows = np.flatnonzero(fold_of == number)
-    columns = _with_ones(take(V, rows))
-    weighted = weigh(columns, weight[rows])
-    return columns.T @ weighted, weighted.T @ match(Y[rows] - mean, V)
-
-
-def _fold_scores(V: Any, fold_of: Array, coefs: dict[int, Any]) -> Array:
-    """Return (1, V) times the coefficients of the fold of each row."""
-    scores = np.empty((V.shape[0], coefs[fold_of[0]].shape[1]))
-    for number in np.unique(fold_of):
-        rows = np.flatnonzero(fold_of == number)
-        scores[rows] = to_numpy(_with_ones(take(V, rows)) @ coefs[number])
-    return scores
-
-
-def _with_ones(V: Any) -> Any:
-    return concatenate([namespace(V).ones_like(V[:, :1]), V], axis=1)
 
 
 # The choice of ridges.

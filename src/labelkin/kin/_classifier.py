@@ -25,7 +25,7 @@ from labelkin.kin._learners import Member, mean_scores
 from labelkin.kin._plan import EFFORTS, Limits, Planner, limits_of
 from labelkin.kin._views import View, as_floats, learn_views
 from labelkin.many import LabelTreeClassifier
-from labelkin.metrics import METRICS
+from labelkin.metrics import average_precision
 from labelkin.rows import Labels, Rows, count_stored, to_device_of, to_numpy
 
 
@@ -81,8 +81,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     n_projections : int, default=4
         Number of regressions on constraint projections, if `effort` allows for them. 0: none.
     n_trees : int, default=None
-        Number of trees in a forest. 0: none. None: 200 for each label alone, or 100 for all labels
-        together. None are grown if their leaves would take more than a third of a gigabyte.
+        Number of trees in a forest, of each label alone or of all labels together. 0: none. None:
+        100. None are grown if their leaves would take more than a third of a gigabyte.
     n_embedding : int, default=0
         How many of the last columns of X are embeddings of texts, whose words are the columns
         before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
@@ -98,9 +98,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`; with
         "recall:0.9" or "precision:0.9" so that new rows reach that level (all rows of positive
         weight count alike). See `labelkin.decisions.LabelDecision`.
-    oob_metric : str, default="average_precision"
-        Metric of `oob_score_` and `member_scores_`, a name in `labelkin.metrics.METRICS`.
-        Predictions do not depend on it.
     n_jobs : int, default=None
         Number of threads; None: as many as BLAS would use. The results do not depend on it; for
         more than about 5,000 rows they agree to rounding.
@@ -124,7 +121,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
     label_weights_ : ndarray of shape (n_members, n_labels)
         The same for each label: the weights above, or near them.
     member_scores_ : dict of str to float
-        `oob_metric` of each member alone, of its cross-fitted probabilities.
+        Average precision of each member alone, of its cross-fitted probabilities.
     oob_proba_ : ndarray of shape (n_samples, n_labels)
         Cross-fitted probabilities of the training samples: the members were fitted without the
         sample's fold, and their curves and weights without two folds that contain it. (After a
@@ -134,7 +131,8 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         The training samples whose probabilities these are: those of positive weight, at most
         10,000 of them.
     oob_score_ : float
-        `oob_metric` of these: an estimate of its value on new samples.
+        Average precision of these: an estimate of its value on new samples. Other metrics follow
+        from `oob_proba_`.
     combination_ : Combination
         Curves and weights by which the scores of the members become probabilities.
     decision_ : LabelDecision
@@ -207,7 +205,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         "n_embedding": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
-        "oob_metric": [StrOptions(set(METRICS))],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -221,7 +218,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         n_embedding: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
-        oob_metric: str = "average_precision",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -231,7 +227,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self.n_embedding = n_embedding
         self.effort = effort
         self.decision = decision
-        self.oob_metric = oob_metric
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -313,9 +308,9 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         once = slice(None) if parse_guarantee(self.decision) else again  # which counts rows
         self.decision_ = LabelDecision(self.decision).fit(proba[once], truth[once])
         truth, proba = truth[again], proba[again]
-        self.oob_score_ = self._score(truth, proba, self.decision_.apply(proba))
-        alone = [self._score(truth, p[again], p[again] > 0.5) for p in member_proba]
-        self.member_scores_ = dict(zip([m.name for m in members], alone, strict=True))
+        self.oob_score_ = average_precision(truth, proba)
+        pairs = zip(members, member_proba, strict=True)
+        self.member_scores_ = {m.name: average_precision(truth, p[again]) for m, p in pairs}
         return self
 
     def make_label_tree(self) -> LabelTreeClassifier:
@@ -329,7 +324,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
 
     def _fit_label_tree(self, X: Any, y: Any, sample_weight: Any) -> "KinEnsembleClassifier":
         """Fit one `LabelTreeClassifier`, which needs no matrix of rows times labels."""
-        self.label_tree_ = self.make_label_tree().fit(X, y, sample_weight)
+        self._typical, self.label_tree_ = None, self.make_label_tree().fit(X, y, sample_weight)
         described = ("classes_", "n_features_in_", "feature_names_in_", "label_names_")
         for name in (*described, "_one_target", "_sparse_labels"):
             self.__dict__.pop(name, None)
@@ -418,10 +413,6 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         found.scales = [found.scales[i] for i in kept]
         self.weights_ = found.weights_ = found.weights_[kept]
         self.label_weights_ = found.label_weights_ = found.label_weights_[kept]
-
-    def _score(self, y: Array, proba: Array, labels: Array) -> float:
-        metric = METRICS[self.oob_metric]
-        return float(metric(y, labels if metric.needs == "label" else proba))
 
     @property
     def estimators_(self) -> list[Member]:

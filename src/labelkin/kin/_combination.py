@@ -18,7 +18,12 @@ from scipy.special import expit, logit
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array
-from labelkin.calibration._curves import SlopeCalibration, fit_logistic, log_loss, restore_means
+from labelkin.calibration._curves import (
+    SlopeCalibration,
+    fit_logistic,
+    label_losses,
+    restore_means,
+)
 from labelkin.kin._plan import Limits
 from labelkin.rows import Labels
 
@@ -209,8 +214,7 @@ def choose_scales(
         one.curves_ = [fit_curves(s, targets, own, limits) for s, own in members]
         curves = fit_curves(one.member_log_odds(rest).mean(axis=0), targets, "none", limits)
         odds = curves.log_odds(one.member_log_odds(held_out).mean(axis=0))
-        out = labels.take(part)
-        return float((out.cells * log_loss(odds, out.Y)).sum())
+        return float(label_losses(odds, labels.take(part)).sum())
 
     if all(log_odds) or not fold_of.any():
         return choices[0]

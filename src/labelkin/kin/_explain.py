@@ -7,8 +7,7 @@ from scipy.special import expit
 
 from labelkin.base import Matrix
 from labelkin.explain._fields import as_log_odds
-from labelkin.kernel._explain import nearest_rows, row_effects
-from labelkin.kernel._regression import KernelRidge
+from labelkin.kernel._explain import explain_rows
 from labelkin.kin._views import as_floats
 
 
@@ -33,29 +32,7 @@ def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
         "intercept": total - effects.sum(axis=0),
     }
     for i in np.argsort(-model.weights_, kind="stable"):
-        found = _rows_of_member(model, members[i].learners, views[members[i].view], len(total))
-        if found is not None:
-            return {**fields, **found}
+        view = views[members[i].view]
+        if found := explain_rows(model, members[i].learners, view, len(total)):
+            return fields | found
     return fields
-
-
-def _rows_of_member(model: Any, learners: list[Any], row: Matrix, n_labels: int) -> Any:
-    """Return the fields about training samples of a member, None if it is no kernel of them.
-
-    Learners that were fitted to a part of the samples count alike.
-    """
-    labels = np.unpackbits(model._label_bits, axis=1, count=n_labels)
-    weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
-    used = np.flatnonzero(weight)
-    similarity, effects = np.zeros(len(labels)), np.zeros(labels.shape)
-    for learner in learners:
-        regression = getattr(learner, "learner", learner)
-        rows = used[getattr(learner, "part", slice(None))]
-        if not isinstance(regression, KernelRidge):
-            return None
-        found = row_effects(regression, row, labels[rows], weight[rows])
-        if found is None:
-            return None
-        similarity[rows] += found[0] / len(learners)
-        effects[rows] += found[1] / len(learners)
-    return nearest_rows(similarity, effects, labels)

@@ -82,9 +82,8 @@ class Limits:
     """Rows from which on texts have a logistic regression: with fewer it adds nothing to kernels.
     Tables always have one."""
     n_trees: int = 100
-    """Trees of a forest of all labels together."""
-    label_trees: int = 100
-    """Trees of a forest of one label alone, on tables for which that takes a 25th of `seconds`."""
+    """Trees of a forest: of one label alone on tables for which that takes a 25th of `seconds`,
+    else of all labels together."""
     leaf: int = 3
     """Rows in a leaf, at least: single rows take three times the space, for no gain."""
 
@@ -292,21 +291,17 @@ class Planner:
         (n, k), q, limits = self.rows["raw"].shape, self.n_labels, self.limits
         tried = max(1, int(k**0.75))  # features at a node, between all and the usual root
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
-        n_trees = self.n_trees or limits.label_trees
-        seconds = q * n_trees * n * tried / limits.tree_tests
-        if "root" not in self.rows and seconds <= limits.seconds / 25:
+        n_trees = self.n_trees or limits.n_trees
+        seconds = n_trees * n * tried / limits.tree_tests
+        if "root" not in self.rows and q * seconds <= limits.seconds / 25:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.
             forest: Any = RandomForestRegressor(n_trees, bootstrap=False, **parameters)
-            learners: list[Any] = [LabelTreesLearner(forest, limits.bag)]
-            return [
-                Member("trees", "raw", "a forest of each label alone", learners, seconds=seconds)
-            ]
-        n_trees = self.n_trees or limits.n_trees
+            alone, reason = LabelTreesLearner(forest, limits.bag), "a forest of each label alone"
+            return [Member("trees", "raw", reason, [alone], seconds=q * seconds)]
         nodes = 2 * limits.bag * n / limits.leaf
         if 8.0 * n_trees * nodes * q > limits.fit_memory / 4:
             return []
         forest = ExtraTreesRegressor(n_trees, n_jobs=self.n_jobs, **parameters)
         learners = [TreesLearner(forest, limits.bag)]
-        seconds = n_trees * n * tried / limits.tree_tests
         return [Member("trees", "raw", "trees of all labels together", learners, seconds=seconds)]

@@ -141,7 +141,8 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
     views: dict[str, View] = {"raw": Raw()}
     n = len(rows)
     if is_text(rows, limits):
-        rarity = np.log((n + 1) / (rows.total(_count_positive) + 1))
+        filled, negative = rows.total(_count_filled)
+        rarity = np.log((n + 1) / (filled - negative + 1))
         views["root"] = Words(rarity**0.5, 0.5)
         views["linear"] = Raw() if is_weighted(rows) else Words(rarity, 1.0)
         size = min(limits.topics, min(rows.shape) // 5)
@@ -200,10 +201,6 @@ def as_floats(X: Matrix, dense: bool) -> Matrix:
     if not dense:
         return sparse.csr_matrix(X, dtype=np.float64)
     return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
-def _count_positive(X: Matrix) -> Array:
-    return np.asarray((X > 0).sum(axis=0)).ravel()
 
 
 def _count_filled(X: Matrix) -> tuple[Array, Array]:

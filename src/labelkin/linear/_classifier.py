@@ -5,17 +5,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
-from labelkin.calibration._curves import expit, log_loss
+from labelkin.calibration._curves import cross_fit, expit, label_losses
 from labelkin.explain import ExplainMixin
-from labelkin.linear._learner import LabelFitter, draw_folds
-from labelkin.rows import Labels, Rows, count_stored, is_dask, namespace, to_device_of
+from labelkin.linear._learner import LabelFitter, draw_folds, prepare_block
+from labelkin.rows import as_dense, count_stored, is_dask, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
 # small for it: three fifths of the time on 9,743 texts with 363 labels, for the same metrics.
@@ -43,21 +42,13 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     C : float or "auto", default="auto"
         Inverse strength of the regularisation. ``"auto"``: chosen by the log loss of folds that
         are left out, from a grid in half decades around 1 / mean squared norm of the centred
-        samples.
-    C_shrinkage : float, default=None
-        None: one C for all labels, chosen on 64 of them if there are more. A number: each label
-        has its own, as if `C_shrinkage` samples of its rarer class with the mean loss of all
-        labels were added; this takes several times as long with many labels.
+        samples; one for all labels, chosen on 64 of them if there are more.
     calibrate : bool or "auto", default="auto"
         Whether the log odds of each label are stretched and shifted to fit out-of-fold log odds;
         the stretch of rare labels is shrunk towards one that all labels share. It costs one fit
         per fold. ``"auto"``: with ``C="auto"``, and if it lowers the log loss of held-out samples.
     n_folds : int, default=5
         Number of folds. Equal rows are in the same fold.
-    prune : float, default=0
-        Weights smaller than `prune` times the largest one of their label become 0, and `coef_`
-        is a sparse matrix (dense on a device). With 0.01 a model of texts takes a fraction of
-        the memory; probabilities change a little, `oof_proba_` does not.
     tol : float, default=1e-3
         Bound on the distance of the weights to their optimum, relative to their length. With a
         fold left out it is ten times as large.
@@ -70,7 +61,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray or CSR matrix of shape (n_labels, n_features)
+    coef_ : ndarray of shape (n_labels, n_features)
         Weights, calibrated. float32 for large sparse samples, see Notes.
     intercept_ : ndarray of shape (n_labels,)
         Intercepts, calibrated.
@@ -117,10 +108,8 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     _fits_blocks = _fits_unknown = True
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "C_shrinkage": [None, Interval(Real, 0, None, closed="left")],
         "calibrate": ["boolean", StrOptions({"auto"})],
         "n_folds": [Interval(Integral, 2, None, closed="left")],
-        "prune": [Interval(Real, 0, 1, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [None, Integral],
@@ -131,20 +120,16 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         self,
         C: float | str = "auto",
         *,
-        C_shrinkage: float | None = None,
         calibrate: bool | str = "auto",
         n_folds: int = 5,
-        prune: float = 0.0,
         tol: float = 1e-3,
         max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.C = C
-        self.C_shrinkage = C_shrinkage
         self.calibrate = calibrate
         self.n_folds = n_folds
-        self.prune = prune
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -176,7 +161,10 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         rows, labels = self._validate(X, y, sample_weight)
         if hasattr(self, "oof_proba_"):
             del self.oof_proba_
-        rows, q = self._in_working_precision(rows).persist(), labels.shape[1]
+        n_stored, is_sparse = rows.total(count_stored)
+        if is_sparse and n_stored > _MAX_DOUBLE and self.tol >= _SINGLE_TOL:
+            rows = rows.apply(prepare_block, [0.0, 1.0, True], dtype=np.float32)
+        rows, q = rows.persist(), labels.shape[1]
         fitter = LabelFitter(rows, labels, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs)
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))
@@ -185,7 +173,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             rng = check_random_state(self.random_state)
             fold = draw_folds(rows, labels.weights, self.n_folds, rng)
             if self.C == "auto":
-                C = fitter.choose_C(fold, self.C_shrinkage)
+                C = fitter.choose_C(fold)
             if with_oof:
                 curves, start = self._fit_out_of_fold(fitter, fold, C)
 
@@ -197,16 +185,10 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             self.slope_ = rows.array(curves.slope_)
             coef = coef * self.slope_[:, None]
             intercept = intercept * self.slope_ + rows.array(curves.intercept_)
-        self.coef_ = self._pruned(coef)
-        self.intercept_ = intercept
+        self.coef_, self.intercept_ = coef, intercept
         self.C_ = to_device_of(C, intercept)
         self.n_iter_ = to_device_of(fitted.n_iter, intercept)
         return self
-
-    def _in_working_precision(self, rows: Rows) -> Rows:
-        n_stored, is_sparse = rows.total(count_stored)
-        large = self.tol >= _SINGLE_TOL and is_sparse and n_stored > _MAX_DOUBLE
-        return rows.apply(_single_precision, dtype=np.float32) if large else rows
 
     def _fit_out_of_fold(
         self, fitter: LabelFitter, fold: Array, C: Array
@@ -214,31 +196,14 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         """Set the out-of-fold probabilities; return the curves, if any, and where to start."""
         labels = fitter.labels.dense()
         odds, start = fitter.fit_folds(fold, C, tol=_FOLD_TOL * self.tol)
-        curves = SlopeCalibration(scale="none").fit(odds, labels)
-        calibrated = np.empty_like(odds)
-        for number in np.unique(fold):
-            part, rest = fold == number, fold != number
-            without = SlopeCalibration(scale="none")
-            without.fit(odds[rest], labels.take(rest), start=curves)
-            calibrated[part] = without.log_odds(odds[part])
-        lowers_loss = _total_loss(calibrated, labels) < _total_loss(odds, labels)
-        use_curves = self.calibrate is True or lowers_loss
+        curves, calibrated = cross_fit(odds, labels, fold, "none")
+        before, after = (label_losses(some, labels).sum() for some in (odds, calibrated))
+        use_curves = self.calibrate is True or after < before
         self.oof_proba_ = fitter.rows.array(expit(calibrated if use_curves else odds))
         return curves if use_curves else None, start
 
-    def _pruned(self, coef: Array) -> Matrix:
-        """Return the weights as they are, or without the small ones as a CSR matrix."""
-        if not self.prune:
-            return coef
-        xp = namespace(coef)
-        size = xp.abs(coef)
-        least = self.prune * xp.max(size, axis=1, keepdims=True)
-        kept = xp.where(size < least, xp.zeros_like(coef), coef)
-        return sparse.csr_array(kept) if isinstance(kept, np.ndarray) else kept
-
     def _odds(self, X: Matrix) -> Array:
-        odds = X @ self.coef_.T
-        return (odds.toarray() if sparse.issparse(odds) else odds) + self.intercept_
+        return X @ self.coef_.T + self.intercept_
 
     def _proba(self, X: Matrix) -> Array:
         return expit(self._odds(X))
@@ -262,21 +227,11 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         return odds[:, 0] if self._one_target else odds
 
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
-        values = row.toarray()[0] if sparse.issparse(row) else row[0]
+        values = as_dense(row)[0]
         features = np.flatnonzero(values)
-        coef = self.coef_[:, features]
-        coef = coef.toarray() if sparse.issparse(coef) else coef
         return {
             "features": features,
-            "feature_effects": coef * values[features],
+            "feature_effects": self.coef_[:, features] * values[features],
             "intercept": self.intercept_,
             "method": "log odds that each word or value adds",
         }
-
-
-def _single_precision(block: Matrix) -> Matrix:
-    return block.astype(np.float32)
-
-
-def _total_loss(odds: Array, labels: Labels) -> float:
-    return float((labels.cells * log_loss(odds, labels.Y.astype(odds.dtype))).sum())

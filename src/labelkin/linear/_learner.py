@@ -5,6 +5,7 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
-from labelkin.calibration._curves import log_loss
+from labelkin.calibration._curves import label_losses
 from labelkin.linear._minimise import minimise
 from labelkin.rows import (
     ColumnMoments,
@@ -158,21 +159,20 @@ class LabelFitter:
         """
         numbers = np.arange(len(C)) if numbers is None else numbers
         place, n_folds = np.cumsum(fold >= 0) - 1, len(np.unique(fold[fold >= 0]))
-        scores: Any = None
-        mean: Any = None
+        scores = np.empty((int((fold >= 0).sum()), len(numbers)))
+        coef: Any = 0.0
+        intercept: Any = 0.0
         for part, fitted, odds in self.leave_out(fold, C, numbers, {}, tol):
-            if scores is None:
-                scores = np.empty((place[-1] + 1, len(numbers)), odds.dtype)
             scores[place[part]] = odds
-            coef, intercept = fitted.coef / n_folds, fitted.intercept / n_folds
-            mean = (coef, intercept) if mean is None else (mean[0] + coef, mean[1] + intercept)
-        return scores, Weights(mean[0], mean[1], np.zeros(len(numbers), dtype=np.intp))
+            coef = coef + fitted.coef / n_folds
+            intercept = intercept + fitted.intercept / n_folds
+        return scores, Weights(coef, intercept, np.zeros(len(numbers), dtype=np.intp))
 
-    def choose_C(self, fold: Array, shrinkage: float | None = None) -> Array:
-        """Return C of each label, by the log loss of samples in folds that are left out.
+    def choose_C(self, fold: Array) -> Array:
+        """Return one C for all labels, (q,), by the log loss of samples in folds left out.
 
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
-        one before. With `shrinkage` None there is one C for all labels, chosen on some of them.
+        one before. Of many labels it is chosen on some.
         """
         labels, counts = self.labels, self.labels.counts
         smaller = np.minimum(counts.positives, counts.negatives)
@@ -181,7 +181,7 @@ class LabelFitter:
         grid = _GRID / spread if spread > 0 else np.ones(1)
         if not len(numbers):
             return np.full(len(smaller), grid[len(grid) // 2])
-        if shrinkage is None and len(numbers) > _SEARCH_LABELS:
+        if len(numbers) > _SEARCH_LABELS:
             # Evenly spaced in the order of frequency.
             order = numbers[np.argsort(-smaller[numbers], kind="stable")]
             numbers = order[np.linspace(0, len(order) - 1, _SEARCH_LABELS).astype(int)]
@@ -189,31 +189,24 @@ class LabelFitter:
         share, total = labels.counts.means, labels.counts.total
         prior_loss = -total * (share * np.log(share) + (1 - share) * np.log1p(-share))
         starts: dict[int, Weights] = {}
-        relative: dict[int, Array] = {}
 
+        @cache
         def mean_loss(place: int) -> float:
             """Return the loss with a C of the grid, relative to that of the priors."""
-            if place not in relative:
-                loss, C = np.zeros(len(numbers)), np.full(len(numbers), grid[place])
-                tol = max(self.tol, _SEARCH_TOL)
-                for part, fitted, odds in self.leave_out(fold, C, numbers, starts, tol):
-                    starts[fold[part[0]]], out = fitted, labels.take(part)
-                    loss += (out.cells * log_loss(odds, out.Y.astype(odds.dtype))).sum(axis=0)
-                relative[place] = loss / prior_loss
-            return relative[place].mean()
+            loss, C = np.zeros(len(numbers)), np.full(len(numbers), grid[place])
+            for part, fitted, odds in self.leave_out(
+                fold, C, numbers, starts, max(self.tol, _SEARCH_TOL)
+            ):
+                starts[fold[part[0]]] = fitted
+                loss += label_losses(odds, labels.take(part))
+            return float((loss / prior_loss).mean())
 
-        # Downhill from the usual place; with a C per label, all that is below the best one counts.
-        best = min(_USUAL, len(grid) - 1) if shrinkage is None else 0
+        # Downhill from the usual place
+        best = min(_USUAL, len(grid) - 1)
         for way in (1, -1):
             while 0 <= best + way < len(grid) and mean_loss(best + way) < mean_loss(best):
                 best += way
-        chosen = np.full(len(smaller), grid[best])
-        if shrinkage is not None:
-            places = sorted(relative)
-            losses = np.array([relative[place] for place in places])
-            criterion = smaller[numbers] * losses + shrinkage * losses.mean(axis=1, keepdims=True)
-            chosen[numbers] = grid[places][criterion.argmin(axis=0)]
-        return chosen
+        return np.full(len(smaller), grid[best])
 
 
 @dataclass(eq=False, repr=False)
@@ -254,7 +247,7 @@ class LogisticLearner:
         # far from zero.
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
-        prepared = rows.apply(_prepare, [centre, self.unit_, is_sparse], dtype=dtype)
+        prepared = rows.apply(prepare_block, [centre, self.unit_, is_sparse], dtype=dtype)
         group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
@@ -313,22 +306,20 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
     """
     keys = to_numpy(rows.dot(rows.array(rng.standard_normal(rows.shape[1])))).astype(np.float64)
     used = np.flatnonzero(weight > 0)
-    order = used[np.argsort(keys[used], kind="stable")]
     # Sums in another order differ by rounding.
-    apart = np.diff(keys[order]) > 1e-9 * max(1e-300, np.abs(keys[used]).max(initial=0.0))
-    group = np.concatenate([[0], np.cumsum(apart)])
-    n_groups = group[-1] + 1
-    if n_groups < max(n_folds, len(used) / 10):
-        order, group, n_groups = used, np.arange(len(used)), len(used)
+    unit = 1e-9 * max(1e-290, np.abs(keys[used]).max())
+    distinct, group = np.unique(np.rint(keys[used] / unit), return_inverse=True)
+    if len(distinct) < max(n_folds, len(used) / 10):
+        distinct, group = used, np.arange(len(used))
     fold = np.zeros(len(keys), dtype=np.intp)
-    fold[order] = (rng.permutation(n_groups) % n_folds)[group]
+    fold[used] = (rng.permutation(len(distinct)) % n_folds)[group]
     return fold
 
 
 # Functions of a block.
 
 
-def _prepare(block: Matrix, centre: Array, unit: float, is_sparse: bool) -> Matrix:
+def prepare_block(block: Matrix, centre: Any, unit: float, is_sparse: bool) -> Matrix:
     """Return centred dense rows, or sparse rows in single precision, divided by a unit."""
     block = to_numpy(block)
     if is_sparse:

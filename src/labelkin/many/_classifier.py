@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import logit
 from sklearn.base import _fit_context
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import Interval
 
 from labelkin._utils.parallel import limit_blas
 from labelkin._utils.progress import FitProgress
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.explain import ExplainMixin
+from labelkin.explain._fields import occlude_features
 from labelkin.many._ranker import (
     Candidates,
     Ranker,
@@ -24,7 +25,7 @@ from labelkin.many._ranker import (
     map_blocks,
 )
 from labelkin.many._sources import Forest, Names, Neighbors, Words
-from labelkin.many._sparse import has_entries, row_of_entries, unit_rows
+from labelkin.many._sparse import has_entries, row_of_entries
 from labelkin.many._tree import LabelTree, label_centroids
 from labelkin.rows import Labels, is_dask, to_numpy
 
@@ -62,13 +63,10 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         Training rows that vote.
     n_candidates : int, default=20
         Candidates of a row by each score; together about three times as many.
-    label_texts : list of str or sparse matrix of shape (n_labels, n_features), default=None
-        Names or descriptions of the labels: strings, which `vectorizer` turns into the features
-        of X, or these features. An empty text stands for a label without a name; several labels
-        may have the same text.
-    vectorizer : fitted transformer, default=None
-        Turns strings of `label_texts` into features of X, such as the ``TfidfVectorizer`` that X
-        was made with.
+    label_texts : {array-like, sparse matrix} of shape (n_labels, n_features), default=None
+        Names or descriptions of the labels, as the features of X: ``vectorizer.transform(names)``
+        with the ``TfidfVectorizer`` that X was made with. Zeros stand for a label without a name;
+        several labels may have the same text.
     zero_shot : bool, default=False
         Whether labels that no training row has are candidates, by their `label_texts` alone.
     prune : float, default=1
@@ -132,7 +130,6 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
         "label_texts": [None, "array-like", "sparse matrix"],
-        "vectorizer": [None, HasMethods("transform")],
         "zero_shot": ["boolean"],
         "prune": [Interval(Real, 0, None, closed="left")],
         "sparse_output": ["boolean"],
@@ -150,7 +147,6 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         n_neighbors: int = 50,
         n_candidates: int = 20,
         label_texts: Any = None,
-        vectorizer: Any = None,
         zero_shot: bool = False,
         prune: float = 1.0,
         sparse_output: bool = False,
@@ -164,7 +160,6 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         self.n_neighbors = n_neighbors
         self.n_candidates = n_candidates
         self.label_texts = label_texts
-        self.vectorizer = vectorizer
         self.zero_shot = zero_shot
         self.prune = prune
         self.sparse_output = sparse_output
@@ -213,7 +208,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             X_rest, labels_rest = X[rest], labels.take(rest)
             spread = X_rest.multiply(X_rest).sum() / X_rest.shape[0]
             spread = spread if spread > 0 else 1.0
-            centroids = label_centroids(unit_rows(X_rest), labels_rest)
+            centroids = label_centroids(normalize(X_rest), labels_rest)
             trees = []
             for _ in range(self.n_trees):
                 tree = LabelTree(self.cluster_size, self.C / spread, self.prune / spread**0.5)
@@ -260,17 +255,11 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             if self.zero_shot:
                 raise ValueError("zero_shot=True needs label_texts: names of all labels.")
             return None
-        if not sparse.issparse(texts) and np.ndim(texts) == 1:
-            if self.vectorizer is None:
-                raise ValueError(
-                    "label_texts are strings, which need vectorizer=, the fitted transformer that "
-                    "X was made with; or give label_texts as vectorizer.transform(texts)."
-                )
-            texts = self.vectorizer.transform(["" if text is None else text for text in texts])
-        if texts.shape != (q, self.n_features_in_):
+        if np.shape(texts) != (q, self.n_features_in_):
             raise ValueError(
                 f"label_texts must have one text per column of y and the features of X, shape "
-                f"{(q, self.n_features_in_)}, got {texts.shape}."
+                f"{(q, self.n_features_in_)}, as vectorizer.transform(names) returns them, got "
+                f"{np.shape(texts)}."
             )
         texts = _as_csr(texts)
         if not self.zero_shot:
@@ -384,23 +373,13 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
     def _explain_row(self, row: Matrix) -> dict[str, Any]:
         """Leave out one word after the other; list the nearest training rows."""
         row = _as_csr(row)
-        words = row.indices
-        without = sparse.csr_array(np.tile(row.data, (len(words), 1)) * (1 - np.eye(len(words))))
-        rest = sparse.csr_array(
-            (without.data, words[without.indices], without.indptr),
-            shape=(len(words), row.shape[1]),
-        )
-        proba = self._proba(sparse.vstack([row, rest], format="csr"))
-        odds = logit(np.clip(proba, 1e-9, 1 - 1e-9))
         neighbors = self.sources_[1]
         near = neighbors.nearest(row)
         order = np.argsort(-near.data, kind="stable")
         numbers, similarity = near.indices[order], near.data[order]
         labels = neighbors.labels_[numbers].toarray()
         return {
-            "features": words,
-            "feature_effects": odds[0][:, None] - odds[1:].T,
-            "method": "change of the log odds when the word is left out",
+            **occlude_features(self._proba, row, np.zeros((2, row.shape[1])), row.nnz),
             "rows": numbers,
             "row_labels": labels > 0,
             "row_effects": similarity[:, None] * labels,

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from labelkin.base import Matrix
-from labelkin.many._sparse import drop_small, keep_largest, presence, scale_rows, unit_rows
+from labelkin.many._sparse import drop_small, keep_largest, presence, scale_rows
 from labelkin.many._tree import LabelTree, label_centroids
 from labelkin.rows import Labels
 
@@ -28,7 +29,7 @@ class Neighbors:
         self.n_neighbors = n_neighbors
         counts = np.bincount(X.indices, minlength=X.shape[1])
         rare = counts <= max(_FREQUENT * X.shape[0], _ALWAYS_KEPT)
-        rows = unit_rows(X)
+        rows = normalize(X)
         rows = drop_small(rows, np.where(rare[X.indices], -np.inf, np.inf))
         self.words_ = sparse.csr_array(rows.T)
         votes = labels.Y.astype(np.float32)
@@ -36,7 +37,7 @@ class Neighbors:
 
     def nearest(self, X: Matrix) -> Matrix:
         """Return the similarities to the nearest training rows, CSR of shape (m, n)."""
-        found = sparse.csr_array(unit_rows(X) @ self.words_)
+        found = sparse.csr_array(normalize(X) @ self.words_)
         return keep_largest(drop_small(found, np.finfo(np.float32).tiny), self.n_neighbors)
 
     def scores(self, X: Matrix) -> list[Matrix]:
@@ -58,7 +59,7 @@ class Words:
     names = ("centroids", "associations")
 
     def __init__(self, X: Matrix, labels: Labels) -> None:
-        centroids = label_centroids(unit_rows(X), labels)
+        centroids = label_centroids(normalize(X), labels)
         self.centroids_ = sparse.csr_array(drop_small(centroids, _LEAST_CENTROID).T)
         present = presence(X)
         if labels.weight is not None:
@@ -72,7 +73,7 @@ class Words:
 
     def scores(self, X: Matrix) -> list[Matrix]:
         """Return both scores of CSR rows."""
-        return [unit_rows(X) @ self.centroids_, presence(X) @ self.associations_]
+        return [normalize(X) @ self.centroids_, presence(X) @ self.associations_]
 
 
 class Names:
@@ -81,13 +82,13 @@ class Names:
     names = ("name", "share of name")
 
     def __init__(self, texts: Matrix) -> None:
-        self.cosine_ = sparse.csr_array(unit_rows(texts).T)
+        self.cosine_ = sparse.csr_array(normalize(texts).T)
         total = np.asarray(abs(texts).sum(axis=1)).ravel()
         self.share_ = sparse.csr_array(scale_rows(abs(texts), 1 / np.where(total > 0, total, 1)).T)
 
     def scores(self, X: Matrix) -> list[Matrix]:
         """Return both scores of CSR rows."""
-        return [unit_rows(X) @ self.cosine_, presence(X) @ self.share_]
+        return [normalize(X) @ self.cosine_, presence(X) @ self.share_]
 
 
 class Forest:

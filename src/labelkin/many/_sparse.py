@@ -42,12 +42,6 @@ def has_entries(S: Matrix, row: Array, column: Array) -> Array:
     return np.isin(row.astype(np.int64) * S.shape[1] + column, keys)
 
 
-def unit_rows(S: Matrix) -> Matrix:
-    """Return rows of length 1; rows of zeros stay."""
-    norms = np.sqrt(np.asarray(S.multiply(S).sum(axis=1)).ravel())
-    return scale_rows(S, 1 / np.where(norms > 0, norms, 1))
-
-
 def presence(S: Matrix) -> Matrix:
     """Return 1 where there is an entry."""
     return sparse.csr_array((np.ones(S.nnz, np.float32), S.indices, S.indptr), shape=S.shape)

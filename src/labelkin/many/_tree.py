@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from labelkin._utils.parallel import map_threads
 from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import expit
 from labelkin.linear._learner import LabelFitter, Weights
-from labelkin.many._sparse import row_of_entries, scale_rows, unit_rows
+from labelkin.many._sparse import row_of_entries, scale_rows
 from labelkin.rows import Labels, MemoryRows
 
 # Distance of the weights to their optimum, relative to their length: on 60,000 titles a third of it
@@ -162,4 +163,4 @@ def _direction(points: Matrix) -> Array:
 def label_centroids(X: Matrix, labels: Labels) -> Matrix:
     """Return the sum of the rows of each label, with length 1; CSR, (q, k)."""
     weighted = X if labels.weight is None else scale_rows(X, labels.weight)
-    return unit_rows(sparse.csr_array(labels.Y.T.astype(np.float32) @ weighted))
+    return normalize(sparse.csr_array(labels.Y.T.astype(np.float32) @ weighted))
