@@ -91,3 +91,40 @@ def test_only_the_outermost_fit_is_observed():
         FitProgress(object(), "members", 1, 0)
     steps = [(0, 0.0), (1, 0.5), (2, 0.75), (2, 1.0)]
     assert seen == [*(("learners", *step) for step in steps), ("members", 0, 0.0)]
+
+
+def test_callbacks_of_scikit_learn():
+    callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9")
+    from labelkin import KinEnsembleClassifier
+
+    class Count:
+        def __init__(self):
+            self.begun, self.ended, self.torn_down = [], 0, 0
+
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            self.begun.append((context.task_name, context.max_subtasks))
+
+        def on_fit_task_end(self, estimator, context):
+            self.ended += 1
+
+        def teardown(self, estimator, context):
+            self.torn_down += 1
+
+    assert isinstance(Count(), callback.FitCallback)
+    X, Y = make_data(60)
+    for model in (
+        VPCMEClassifier(n_estimators=3, random_state=0),
+        KinEnsembleClassifier(n_projections=2, n_trees=5, random_state=0),
+    ):
+        count = Count()
+        plain = model.fit(X, Y).predict_proba(X)
+        assert (model.set_callbacks(count).fit(X, Y).predict_proba(X) == plain).all()
+        (name, total), *steps = count.begun
+        assert (name, len(steps), count.ended) == ("fit", total, total + 1)
+        assert count.torn_down == 1
+    with pytest.raises(ValueError, match="samples"):  # a failed fit ends the callback too
+        model.fit(X, Y[:3])
+    assert count.torn_down <= 2

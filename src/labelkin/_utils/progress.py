@@ -1,7 +1,8 @@
-"""Progress of a long fit: printed line by line, or shown by an observer.
+"""Progress of a long fit: printed line by line, shown by an observer, told to callbacks.
 
 A fit with many steps makes a `FitProgress` and counts them. It prints them if the estimator is
-verbose, and informs the observers, such as the progress bar of the command line.
+verbose, informs the observers, such as the progress bar of the command line, and calls the
+callbacks of scikit-learn (from version 1.9), such as its ``ProgressBar``.
 """
 
 import time
@@ -10,6 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Takes the place of scikit-learn's, and adds nothing."""
+
+    def with_callbacks(method: Any) -> Any:
+        """Return a method as it is."""
+        return method
+
+
+__all__ = ["CallbackSupportMixin", "FitProgress", "observe_fits", "warn_if_long", "with_callbacks"]
 
 # A fit whose rest will take more seconds than this is announced by a warning.
 LONG_FIT = 180.0
@@ -76,6 +91,10 @@ class FitProgress:
         self._costs, self._rest = costs, rest
         self._lock = Lock()
         self._started = time.perf_counter()
+        self._owner, self._task = owner, None
+        if getattr(owner, "_skl_callbacks", None):
+            self._task = owner._init_callback_context(max_subtasks=total)
+            self._task.call_on_fit_task_begin(estimator=owner)
         if _observers and not _outermost:
             _outermost.append(self)
         self._inform()
@@ -94,6 +113,10 @@ class FitProgress:
                 text = text or f"{self.done} of {self.total} {self.unit}"
                 seconds = time.perf_counter() - self._started
                 print(f"[{self.name}] {text}, {seconds:.1f} s", flush=True)
+            if self._task is not None:
+                part = self._task.subcontext(task_name=self.unit)
+                part.call_on_fit_task_begin(estimator=self._owner)
+                part.call_on_fit_task_end(estimator=self._owner)
             self._inform()
             if self.done == self.total and not self._rest:
                 self.finish()
@@ -102,6 +125,8 @@ class FitProgress:
         """Say that nothing is left to do."""
         self.share = 1.0
         self._inform()
+        if self._task is not None:
+            self._task.call_on_fit_task_end(estimator=self._owner)
         if _outermost == [self]:
             _outermost.clear()
 

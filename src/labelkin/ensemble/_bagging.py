@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
 from labelkin._utils.parallel import effective_n_threads, map_threads
+from labelkin._utils.progress import with_callbacks
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member
 from labelkin.rows import is_device_array
@@ -60,6 +61,7 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
     """
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @with_callbacks
     def fit(
         self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "BaggingVPCPClassifier":

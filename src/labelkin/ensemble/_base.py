@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from labelkin._utils.labels import fits_unknown
 from labelkin._utils.parallel import effective_n_threads, map_threads
-from labelkin._utils.progress import FitProgress, warn_if_long
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, warn_if_long
 from labelkin.base import MAX_SEED, Array, Matrix, MultiLabelClassifier, check_weight
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler
@@ -30,7 +30,7 @@ from labelkin.projection._pairwise import TrainingRows, warn_if_missing
 from labelkin.rows import Labels, is_device_array, to_device_of
 
 
-class ConstraintEnsemble(ExplainMixin, MultiLabelClassifier):
+class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """Members in constraint projections that vote.
 
     A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
+from labelkin._utils.progress import with_callbacks
 from labelkin.base import Array
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member
@@ -134,6 +135,7 @@ class VPCMEClassifier(ConstraintEnsemble):
     """
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @with_callbacks
     def fit(
         self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None
     ) -> "VPCMEClassifier":

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.parallel import effective_n_threads, limit_blas, map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier, random_seed
 from labelkin.decisions import LabelDecision
 from labelkin.decisions._label_decision import check_decision
@@ -29,7 +29,7 @@ from labelkin.metrics import average_precision
 from labelkin.rows import Labels, Rows, count_stored, to_device_of, to_numpy
 
 
-class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
+class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """An ensemble of kernels, constraint projections, trees and a linear model, without tuning.
 
     It is the method to try first: no parameter needs to be chosen, the probabilities are
@@ -232,6 +232,7 @@ class KinEnsembleClassifier(ExplainMixin, MultiLabelClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     @limit_blas(None)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import Interval
 
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration._curves import expit, fit_logistic
 from labelkin.explain import ExplainMixin
@@ -20,7 +20,7 @@ from labelkin.neighbors._counts import NeighborCounts
 from labelkin.rows import astype, concatenate, match, to_device_of, to_numpy
 
 
-class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
+class IBLRClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """Instance-based logistic regression, IBLR-ML (Cheng & Hüllermeier, 2009).
 
     With c(m) the number of a sample's k nearest neighbours that have label m, the log odds
@@ -118,6 +118,7 @@ class IBLRClassifier(ExplainMixin, MultiLabelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: ArrayLike, y: Any) -> "IBLRClassifier":
         """Fit one logistic regression per label.
 

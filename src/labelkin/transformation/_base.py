@@ -19,7 +19,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 
 from labelkin._utils.parallel import map_threads
-from labelkin._utils.progress import FitProgress
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import (
     MAX_SEED,
     Array,
@@ -34,7 +34,7 @@ from labelkin.tree import C45TreeClassifier
 from labelkin.tree._presorted import PresortedMatrix, add_columns
 
 
-class TransformationClassifier(MetaClassifier):
+class TransformationClassifier(CallbackSupportMixin, MetaClassifier):
     """Base of multi-label classifiers that are made of single-label ones.
 
     A subclass implements `_fit`, on validated data, and `_proba`. Sample weights go to the base
@@ -62,6 +62,7 @@ class TransformationClassifier(MetaClassifier):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @with_callbacks
     def fit(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the single-label classifiers.
 
