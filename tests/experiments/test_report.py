@@ -44,7 +44,7 @@ def report(tmp_path_factory):
     folder = build_once(
         tmp_path_factory,
         "report",
-        lambda folder: write_report(recorded, folder / "new" / "folder", source="mine.db"),
+        lambda folder: write_report(recorded, folder / "new" / "folder", sources=["mine.db"]),
     )
     return folder / "new" / "folder" / "report.html"
 

@@ -234,17 +234,6 @@ def test_sources(tmp_path, monkeypatch):
         file_source("yeast.csv")
 
 
-@pytest.mark.parametrize("count", [2, 4])
-def test_shards_are_the_whole_once(count):
-    parts = [Plan(**{**vars(plan()), "shard": (i, count)}).cells() for i in range(1, count + 1)]
-    together = [cell for part in parts for cell in part]
-    assert len(together) == len(set(together))
-    assert set(together) == set(plan().cells())
-    for part in parts:  # all methods of a fold are in one shard
-        folds = {(c.dataset, c.repeat, c.fold) for c in part}
-        assert len(part) == 3 * len(folds)
-
-
 def test_every_cell_has_figures_by_index_and_a_revision(tmp_path):
     run(plan(("mlknn",), repeats=1), tmp_path / "results.db")
     with Store(tmp_path / "results.db") as store:

@@ -47,14 +47,6 @@ def command(
             "the sixth to the tenth (the first is 0).",
         ),
     ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER/COUNT",
-            help="Compute only a part: 2/4 on the second of four machines. labelkin merge puts "
-            "the stores together.",
-        ),
-    ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -142,7 +134,6 @@ def command(
         methods=tuple(dict.fromkeys([*among, *own])),
         registry={**COMPARED, **own},
         protocol=Protocol(count, folds or chosen.folds, stratified, seed, first_repeat=first),
-        shard=_parse_shard(shard),
     )
     if not mix_revisions:
         check_revision(plan, store, retry)
@@ -185,13 +176,6 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     if end <= first:
         raise ValueError(f"--repeats {text}: write a number from 1, or a range as in 5-9.")
     return first, end
-
-
-def _parse_shard(text: str | None) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)\s*/\s*(\d+)", (text or "1/1").strip())
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise ValueError(f"--shard {text}: write it as 2/4, the second of four parts.")
-    return int(found[1]), int(found[2])
 
 
 def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:

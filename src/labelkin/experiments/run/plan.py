@@ -117,8 +117,6 @@ class Plan:
     registry: Mapping[str, Method]
     """All methods that the names may refer to."""
     protocol: Protocol
-    shard: tuple[int, int] = (1, 1)
-    """Number and count: the second of four machines that share the plan has (2, 4)."""
 
     def __post_init__(self) -> None:
         if not self.sources or not self.methods:
@@ -132,34 +130,27 @@ class Plan:
             )
 
     def cells(self) -> list[Cell]:
-        """Return the cells of this shard, in the order in which they are computed.
+        """Return the cells in the order in which they are computed, all methods of a fold together.
 
-        All methods of one fold follow one another, and belong to the same shard: means and tests
-        are paired.
+        Means and tests are then paired, however far a run comes.
         """
-        protocol, (number, count) = self.protocol, self.shard
-        folds = [
-            (source.name, repeat, fold)
-            for repeat in range(protocol.first_repeat, protocol.repeats)
-            for source in self.sources
-            for fold in range(protocol.folds)
-        ]
         return [
-            Cell(dataset, method, repeat, fold)
-            for dataset, repeat, fold in folds[number - 1 :: count]
+            Cell(source.name, method, repeat, fold)
+            for repeat in range(self.protocol.first_repeat, self.protocol.repeats)
+            for source in self.sources
+            for fold in range(self.protocol.folds)
             for method in self.methods
         ]
 
     def __str__(self) -> str:
         """Return what is run in words: datasets × methods × folds = cells."""
-        protocol, (number, count) = self.protocol, self.shard
+        protocol = self.protocol
         repeats = protocol.repeats - protocol.first_repeat
         folds = f"{repeats} × {protocol.folds} folds"
         if protocol.is_holdout:
             folds = plural(repeats, "repeat")
-        part = f", part {number} of {count}" if count > 1 else ""
         sizes = f"{plural(len(self.sources), 'dataset')} × {plural(len(self.methods), 'method')}"
-        return f"{sizes} × {folds}{part} = {len(self.cells())} cells"
+        return f"{sizes} × {folds} = {len(self.cells())} cells"
 
     def title(self, method: str) -> str:
         """Return a method's name in print, with its settings."""

@@ -1,18 +1,15 @@
 """The store: one SQLite file that holds every finished cell and survives any kind of end.
 
-One process writes, the one that coordinates the run; a job's cells are one transaction, on disk
-when it ends. Others may read meanwhile. A second writer is refused by a lock on the file itself,
-by whatever name it is opened, which the operating system releases when its holder dies.
+A job's cells are one transaction, on disk when it ends. Others may read meanwhile, and write:
+SQLite puts their transactions one after the other.
 """
 
 import errno
 import json
 import os
 import sqlite3
-import struct
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -37,25 +34,24 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
 
-# The byte that a writer locks, behind those that SQLite locks (about 2**30).
-_LOCKED_BYTE = 2**31 - 2
-
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
 _VERSION = 3
 _TABLES = f"""
-CREATE TABLE runs (
+CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
     environment TEXT NOT NULL
 );
-CREATE TABLE protocol (folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER);
-CREATE TABLE datasets (
+CREATE TABLE IF NOT EXISTS protocol (
+    folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER
+);
+CREATE TABLE IF NOT EXISTS datasets (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
     samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
 );
-CREATE TABLE methods (
+CREATE TABLE IF NOT EXISTS methods (
     name TEXT PRIMARY KEY, title TEXT NOT NULL, settings TEXT NOT NULL, estimator TEXT NOT NULL
 );
-CREATE TABLE cells (
+CREATE TABLE IF NOT EXISTS cells (
     dataset TEXT NOT NULL, method TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
     {", ".join(f"{name} REAL" for name in FIGURES)},
     status TEXT NOT NULL, error TEXT, traceback TEXT, revision TEXT,
@@ -72,8 +68,7 @@ class EmptyStore(ValueError):
 class Store:
     """Results of experiments, on disk.
 
-    With `write` the file is made if it does not exist, and other writers are refused until this
-    one is closed. Without it nothing is changed.
+    With `write` the file is made if it does not exist. Without it nothing is changed.
     """
 
     _run: int | None = None
@@ -83,31 +78,27 @@ class Store:
         self.path = Path(path)
         # A link and its target are one store: SQLite's journal is beside the target.
         file = Path(os.path.realpath(path))
-        if not (write or file.is_file()):
+        if write:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        elif not file.is_file():
             raise FileNotFoundError(f"{self.path}: there is no such store of results.")
-        with ExitStack() as opened:
-            if write:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                opened.callback(os.close, _lock_file(file))
-            with self._errors():
-                # Readers may write too, so that SQLite can undo what a killed run left half done.
-                address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
-                self._db = sqlite3.connect(address, uri=True, timeout=30)
-                opened.callback(self._db.close)
+        with self._errors():
+            # Readers may write too, so that SQLite can undo what a killed run left half done.
+            address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
+            self._db = sqlite3.connect(address, uri=True, timeout=30)
+            try:
                 self._db.row_factory = sqlite3.Row
                 self._check(write)
                 self._db.execute(f"PRAGMA query_only = {not write}")
-            self._opened = opened.pop_all()
+            except BaseException:
+                self._db.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._opened.close()
+        self._db.close()
 
     def _check(self, write: bool) -> None:
         """Make an empty file a store; refuse files of other programs and other versions."""
@@ -118,7 +109,7 @@ class Store:
             if not write:
                 raise EmptyStore(f"{self.path}: this store holds no results yet.")
             marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
-            self._db.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
+            self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
             return
         if application != _APPLICATION:
             raise ValueError(f"{self.path}: this is not a store of labelkin's results.")
@@ -194,7 +185,8 @@ class Store:
         of `datasets` or `methods` must be the same as one stored under its name; that of a method
         whose cells have all failed is replaced, and its cells are removed.
         """
-        with self._errors(), self._db:  # one transaction
+        with self._errors(), self._db:  # one transaction, begun before the first reading
+            self._db.execute("BEGIN IMMEDIATE")
             self._check_protocol(protocol)
             for row in datasets:
                 self._add_or_compare("datasets", row, "fingerprint", "other data")
@@ -250,40 +242,6 @@ class Store:
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
         query = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
         return self._db.execute(query, dict(row)).lastrowid
-
-
-def _lock_file(file: Path) -> int:
-    """Open a file, which is made if it does not exist, and lock it until it is closed.
-
-    The lock ends with the process, too.
-    """
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            return handle
-        import fcntl
-
-        if hasattr(fcntl, "F_OFD_SETLK"):
-            # One byte: a lock of the whole file would stop SQLite where a file system of the
-            # network makes no difference between kinds of locks. Not by `fcntl.lockf`, whose lock
-            # ends when any other handle of the file is closed.
-            lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
-            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        if error.errno not in (errno.EACCES, errno.EAGAIN):
-            raise
-        raise ValueError(
-            f"{file}: another run is writing to this store; wait until it ends, or use another "
-            "store."
-        ) from None
-    return handle
 
 
 def _describe_folds(protocol: Mapping[str, Any]) -> str:
