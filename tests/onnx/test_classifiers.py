@@ -396,7 +396,3 @@ def test_decisions(decision, at_least_one, scenes):
     assert_same(model, test)
 
 
-def test_decisions_that_stay_in_python(scenes):
-    X, Y, _ = scenes
-    with pytest.raises(ValueError, match="expected_f1' cannot be exported"):
-        to_onnx(DecisionClassifier(decision="expected_f1").fit(X, Y))
