@@ -39,10 +39,10 @@ def check_decision(decision: Any) -> None:
     if decision in DECISIONS or parse_guarantee(decision):
         return
     name, why = str(decision).partition(":")[0], "is not known"
-    if name.endswith(("recall", "precision")):
-        why = "alone is optimal if every label is predicted, or hardly any"
-    elif name in METRICS and METRICS[name].needs == "score":
+    if name in METRICS and METRICS[name].needs == "score":
         why = "is a metric of rankings, which no threshold changes"
+    elif name.endswith(("recall", "precision")):
+        why = "alone is optimal if every label is predicted, or hardly any"
     example = f"{name if name in GUARANTEES else 'recall'}:0.9"
     raise ValueError(
         f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}, or a level such as "
