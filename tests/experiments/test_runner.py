@@ -1,4 +1,5 @@
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,7 +7,6 @@ import pytest
 from labelkin.experiments.run import runner
 from labelkin.experiments.run.jobs import make_jobs
 from labelkin.experiments.run.plan import Cell, Plan, Protocol
-from labelkin.experiments.run.runner import RunView
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
 from labelkin.methods import METHODS, Method, user_method
@@ -27,12 +27,12 @@ def plan(methods=("mlknn", "vpcme@size=1", "vpcme@size=3"), repeats=2, registry=
     return Plan(sources, methods, registry, Protocol(repeats, 3, **more))
 
 
-def run(plan, path, view=None, **options):
-    """Run a plan; return its view, and the rows of cells that failed."""
-    view = view or RunView()
-    rows = runner.run(plan, path, view=view, **options)
-    view.failures = [row for row in rows if row["status"] != "ok"]
-    return view
+def run(plan, path, **options):
+    """Run a plan; return how many cells were stored before and computed, and those that failed."""
+    done = []
+    rows = runner.run(plan, path, stored=lambda n, rows: done.append(n), **options)
+    failures = [row for row in rows if row["status"] != "ok"]
+    return SimpleNamespace(before=done[0], computed=done[-1] - done[0], failures=failures)
 
 
 @pytest.fixture(scope="module")
@@ -144,14 +144,12 @@ def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
 
 
 def test_finished_cells_are_stored_when_a_run_is_cut_off(tmp_path):
-    class CutOff(RunView):
-        def finish(self, outcome):
-            super().finish(outcome)
-            if self.done == 5:
-                raise KeyboardInterrupt
+    def cut_off(done, rows):
+        if done == 5:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(plan(("mlknn",)), tmp_path / "results.db", view=CutOff())
+        runner.run(plan(("mlknn",)), tmp_path / "results.db", stored=cut_off)
     with Store(tmp_path / "results.db") as store:
         assert len(store.cells()) == 5
 
@@ -165,22 +163,17 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
         run(plan(("mlknn",)), tmp_path / "results.db")
 
 
-def test_the_view_is_updated_when_a_cell_is_on_disk(tmp_path):
-    path = tmp_path / "results.db"
+def test_cells_are_on_disk_when_they_are_reported(tmp_path):
+    path, seen = tmp_path / "results.db", []
 
-    class Watch(RunView):
-        seen = 0
+    def stored(done, rows):
+        seen.extend(rows)
+        assert done == len(seen)
+        with Store(path) as store:
+            assert {Cell.of(row) for row in rows} <= store.cells().keys()
 
-        def finish(self, outcome):
-            super().finish(outcome)
-            self.seen += len(outcome)
-            assert self.done == self.seen
-            with Store(path) as store:
-                assert {Cell.of(row) for row in outcome} <= store.cells().keys()
-
-    view = Watch()
-    run(plan(repeats=1), path, view=view)
-    assert view.seen == 18
+    runner.run(plan(repeats=1), path, stored=stored)
+    assert len(seen) == 18
 
 
 def test_environment_is_stored(tmp_path):

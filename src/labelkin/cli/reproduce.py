@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin._utils.names import printable
-from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
+from labelkin.cli._output import Interrupted, Notes, progress_bar, shell_line, split_names
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from labelkin.experiments.run.plan import Plan
-    from labelkin.experiments.run.runner import RunView
     from labelkin.experiments.run.sources import Dataset, Source
 
 
@@ -113,8 +114,8 @@ def command(
 
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
-    from labelkin.experiments.run.plan import Plan, Protocol
-    from labelkin.experiments.run.runner import RunView, check_revision, read_stored, run
+    from labelkin.experiments.run.plan import Cell, Plan, Protocol
+    from labelkin.experiments.run.runner import check_revision, read_stored, run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.methods import user_method
 
@@ -141,24 +142,29 @@ def command(
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     command_line = shell_line("labelkin", *(context.obj or []))
-    view = RunView(f"{chosen.title} · {plan} · store {store}", console)
-    try:
-        rows = run(
-            plan,
-            store,
-            jobs=jobs,
-            retry=retry,
-            command=command_line,
-            view=view,
-            loaded=_print_guesses,
-        )
-    except KeyboardInterrupt:
-        stored = len(read_stored(store).keys() & set(plan.cells()))
-        raise Interrupted(
-            f"interrupted: {stored} of {len(plan.cells())} cells are stored in {store}; "
-            f"resume with: {command_line}"
-        ) from None
-    _print_summary(plan, store, rows, view)
+    total, heading = len(plan.cells()), f"{chosen.title} · {plan} · store {store}"
+    with progress_bar("cells", total, hidden=False) as show:
+
+        def stored(done: int, rows: list[dict[str, Any]]) -> None:
+            show(completed=done)
+            if not rows:
+                before = f" ({done} already stored)" if done else ""
+                _print_line(console, heading + before, "bold")
+            elif rows[-1]["status"] != "ok":
+                _print_line(console, f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}", "red")
+            if 10 * done // total > 10 * (done - len(rows)) // total:  # each tenth
+                _print_line(console, f"{done}/{total} cells")
+
+        try:
+            options: dict[str, Any] = {"jobs": jobs, "retry": retry, "command": command_line}
+            found = run(plan, store, **options, loaded=_print_guesses, stored=stored)
+        except KeyboardInterrupt:
+            n_stored = len(read_stored(store).keys() & set(plan.cells()))
+            raise Interrupted(
+                f"interrupted: {n_stored} of {total} cells are stored in {store}; "
+                f"resume with: {command_line}"
+            ) from None
+    _print_summary(plan, store, found, console)
 
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
@@ -178,24 +184,28 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     return first, end
 
 
-def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
+def _print_line(console: "Console", text: str, style: str = "") -> None:
+    console.print(printable(text), style=style, markup=False, soft_wrap=True)
+
+
+def _print_summary(
+    plan: "Plan", path: Path, rows: list[dict[str, Any]], console: "Console"
+) -> None:
     from labelkin.experiments.run.plan import Cell
     from labelkin.experiments.run.runner import print_means
 
-    console = view.console
     console.print()
     print_means(plan, rows, console)
-    computed = f", {view.computed} of them computed now" if view.before else ""
-    console.print(f"\n{len(rows)} cells in {printable(str(path))}{computed}", markup=False)
+    console.print()
+    _print_line(console, f"{len(rows)} cells in {path}")
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
-        console.print("* without the folds that failed")
+        _print_line(console, "* without the folds that failed")
     for row in failures[:5]:
-        line = printable(f"failed: {Cell.of(row)}: {row['error']}")
-        console.print(line, style="red", markup=False, soft_wrap=True)
+        _print_line(console, f"failed: {Cell.of(row)}: {row['error']}", "red")
     if len(failures) > 5:
-        console.print(f"… and {len(failures) - 5} more failed", style="red")
+        _print_line(console, f"… and {len(failures) - 5} more failed", "red")
     next_line = shell_line("labelkin", "report", path, "--out", "report")
-    console.print(f"next: {printable(next_line)}", style="bold", markup=False)
+    _print_line(console, f"next: {next_line}", "bold")
     if failures:
         raise typer.Exit(1)
