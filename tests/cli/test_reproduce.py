@@ -56,7 +56,7 @@ def test_the_frontier_has_fixed_folds(capsys):
     assert main(command) == 0
     assert "= 5 cells" in capsys.readouterr().out
     with Store("results.db") as store:
-        assert store.protocol() == {"folds": 5, "stratified": False, "seed": 0}
+        assert store.protocol() == {"folds": 5, "seed": 0}
     assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
     assert "write it to another store" in capsys.readouterr().err
 
@@ -66,7 +66,7 @@ def test_published_test_rows(capsys):
     assert main(command) == 0
     assert "1 dataset × 1 method × 1 repeat = 1 cells" in capsys.readouterr().out
     with Store("results.db") as store:
-        assert store.protocol() == {"folds": 1, "stratified": False, "seed": None}
+        assert store.protocol() == {"folds": 1, "seed": None}
         [row] = store.rows()
     scenes = load_digit_scenes(600, random_state=0)
     train, test = scenes.split == 0, scenes.split == 1
@@ -138,7 +138,6 @@ def test_failures_are_shown_and_counted(capsys):
         (["table3", "--quick", "--methods", "mlknn", "--data", "no.csv"], "no such file"),
         (["figure2", "--datasets", "yeast", "--methods", "mlknn"], "yeast"),
         (["table3", "--folds", "0"], "folds"),
-        (["table3", "--folds", "1", "--stratified"], "leave --stratified out, or set --folds 5"),
     ],
 )
 def test_bad_input_gets_one_sentence(words, message, capsys, monkeypatch):

@@ -59,7 +59,7 @@ def test_what_else_is_told(path):
         assert [r["status"] for r in store.rows()] == ["failed", "ok", "ok"]
         assert next((r["error"], r["traceback"]) for r in store.rows()) == ("E", "Traceback …")
         assert store.runs()[-1]["environment"] == {"python": "3"}
-        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
+        assert store.protocol() == {"folds": 5, "seed": None}
 
 
 def test_a_job_is_stored_whole_or_not_at_all(path):
@@ -195,8 +195,6 @@ def test_other_folds_are_refused(path):
             ValueError, match="holds 5 random folds and this run has 10 random folds"
         ):
             begin(store, Protocol(folds=10))
-        with pytest.raises(ValueError, match="run has 5 stratified folds"):
-            begin(store, Protocol(stratified=True))
 
 
 def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):

@@ -57,9 +57,6 @@ def command(
             "predict its test rows.",
         ),
     ] = None,
-    stratified: Annotated[
-        bool, typer.Option("--stratified", help="Spread the labels evenly over the folds.")
-    ] = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -134,7 +131,7 @@ def command(
         sources=find_sources(names, data or [], labels or []),
         methods=tuple(dict.fromkeys([*among, *own])),
         registry={**COMPARED, **own},
-        protocol=Protocol(count, folds or chosen.folds, stratified, seed, first_repeat=first),
+        protocol=Protocol(count, folds or chosen.folds, seed, first_repeat=first),
     )
     if not mix_revisions:
         check_revision(plan, store, retry)

@@ -50,7 +50,7 @@ def make_jobs(plan: Plan, missing: set[Cell], datasets: Mapping[str, Dataset]) -
     # The folds of a repeat follow one another.
     split = lru_cache(maxsize=8)(
         lambda name, repeat: plan.protocol.test_rows(
-            name, repeat, datasets[name].Y, datasets[name].test
+            name, repeat, len(datasets[name].Y), datasets[name].test
         )
     )
     for (name, repeat, fold, _), cells in groups.items():

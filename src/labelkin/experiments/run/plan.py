@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import plural
 from labelkin.experiments.run.sources import Source
 from labelkin.experiments.run.variants import check_method
 from labelkin.methods import Method
-from labelkin.model_selection import IterativeStratifiedKFold
 
 
 def derive_seed(*parts: Any) -> int:
@@ -66,43 +64,28 @@ class Protocol:
 
     repeats: int = 20
     folds: int = 5
-    stratified: bool = False
     seed: int | None = None
     first_repeat: int = 0  # those before it are left to others
 
     def __post_init__(self) -> None:
         if self.folds < 1 or not 0 <= self.first_repeat < self.repeats:
             raise ValueError("There is nothing to run: at least one fold of one repeat is needed.")
-        for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
-            if self.is_holdout and given:
-                raise ArgumentError(
-                    f"folds=1 takes the published test rows; leave {name}= out, or set folds=5.",
-                    "folds",
-                    name,
-                )
 
     @property
     def is_holdout(self) -> bool:
         """Whether the published test rows are predicted, instead of folds."""
         return self.folds == 1
 
-    def test_rows(
-        self, dataset: str, repeat: int, Y: Any, published: Any = None
-    ) -> list[np.ndarray]:
-        """Return the test rows of each fold, ascending; dataset and repeat decide the folds.
+    def test_rows(self, dataset: str, repeat: int, n: int, published: Any = None) -> list[Any]:
+        """Return which of `n` rows are the test rows of each fold, ascending.
 
-        Of the labels only their number is used unless the folds are stratified. ``folds=1`` takes
-        the published test rows.
+        Dataset and repeat decide the folds; ``folds=1`` takes the published test rows.
         """
         if self.is_holdout:
             return [published]
-        n = Y.shape[0]
         if n < self.folds:
             raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
         seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
-        if self.stratified:
-            splitter = IterativeStratifiedKFold(self.folds, random_state=seed)
-            return [test for _, test in splitter.split(Y, Y)]
         parts = np.array_split(np.random.default_rng(seed).permutation(n), self.folds)
         return [np.sort(part) for part in parts]
 

@@ -41,9 +41,7 @@ CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
     environment TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS protocol (
-    folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER
-);
+CREATE TABLE IF NOT EXISTS protocol (folds INTEGER NOT NULL, seed INTEGER);
 CREATE TABLE IF NOT EXISTS datasets (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
     samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
@@ -159,9 +157,8 @@ class Store:
         return [{**run, "environment": json.loads(run["environment"])} for run in runs]
 
     def protocol(self) -> dict[str, Any]:
-        """Return the number of folds, whether they are stratified, and their seed."""
-        found = self._select("protocol")
-        return {**found[0], "stratified": bool(found[0]["stratified"])} if found else {}
+        """Return the number of folds and their seed."""
+        return next(iter(self._select("protocol", what="folds, seed")), {})
 
     def named(self, table: str) -> dict[str, dict[str, Any]]:
         """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
@@ -203,7 +200,7 @@ class Store:
 
     def _check_protocol(self, protocol: Protocol) -> None:
         stored = self.protocol()
-        planned = {name: getattr(protocol, name) for name in ("folds", "stratified", "seed")}
+        planned = {"folds": protocol.folds, "seed": protocol.seed}
         if not stored:
             self._insert("protocol", planned)
         elif stored != planned:
@@ -247,6 +244,5 @@ class Store:
 def _describe_folds(protocol: Mapping[str, Any]) -> str:
     if protocol["folds"] == 1:
         return "the published test rows"
-    kind = "stratified" if protocol["stratified"] else "random"
-    seed = protocol["seed"]
-    return f"{protocol['folds']} {kind} folds" + ("" if seed is None else f" of seed {seed}")
+    seed = "" if protocol["seed"] is None else f" of seed {protocol['seed']}"
+    return f"{protocol['folds']} random folds{seed}"
