@@ -25,7 +25,6 @@ from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REF
 from labelkin.experiments.report.ranks import overall_findings, overall_table
 from labelkin.experiments.report.table import listing
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import check_results, read_results
 
 
@@ -115,8 +114,7 @@ def page(recorded, folder, folds=None):
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
-    known = {name: method.settings for name, method in COMPARED.items()}
-    settings = known | dict(recorded.settings)
+    settings = recorded.settings
     lines = [
         f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in comparison.methods
     ]

@@ -56,9 +56,9 @@ def test_the_frontier_has_fixed_folds(capsys):
     assert main(command) == 0
     assert "= 5 cells" in capsys.readouterr().out
     with Store("results.db") as store:
-        assert store.protocol() == {"folds": 5, "seed": 0}
+        assert store.facts()["folds"] == "5 random folds of seed 0"
     assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
-    assert "write it to another store" in capsys.readouterr().err
+    assert "holds cells with other folds (5 random folds of seed 0)" in capsys.readouterr().err
 
 
 def test_published_test_rows(capsys):
@@ -66,7 +66,7 @@ def test_published_test_rows(capsys):
     assert main(command) == 0
     assert "1 dataset × 1 method × 1 repeat = 1 cells" in capsys.readouterr().out
     with Store("results.db") as store:
-        assert store.protocol() == {"folds": 1, "seed": None}
+        assert store.facts()["folds"] == "the published test rows"
         [row] = store.rows()
     scenes = load_digit_scenes(600, random_state=0)
     train, test = scenes.split == 0, scenes.split == 1
@@ -96,12 +96,12 @@ def test_ones_own_data_and_method_join(capsys):
     assert "2 datasets × 2 methods" in shown
     with Store("results.db") as store:
         found = {(c.dataset, c.method) for c, row in store.cells().items() if row["status"] == "ok"}
-        assert store.named("methods")["plain"]["settings"].startswith("own_methods:ready")
+        assert store.facts()["settings of plain"].startswith("OneVsRestClassifier(")
     assert found == {(d, m) for d in ("films", "digit-scenes") for m in ("mlknn", "plain")}
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")
     assert main([*command, "--repeats", "2"]) == 2
-    assert "cells of 'films' with other data" in capsys.readouterr().err
+    assert "holds cells with other data of films" in capsys.readouterr().err
 
 
 def test_the_readmes_own_table(capsys):
@@ -303,7 +303,7 @@ def test_a_class_without_tags_gets_the_label_matrix(folder, capsys):
     assert main([*words, "--method", "prior=mymeth:Prior"]) == 0
     assert "is fitted for each label" not in capsys.readouterr().err
     with Store("results.db") as store:
-        assert {row["estimator"] for row in store.named("methods").values()} >= {"Prior()"}
+        assert store.facts()["settings of prior"] == "Prior()"
 
 
 def test_what_is_wrapped_is_said(folder, capsys):

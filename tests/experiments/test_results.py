@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("pandas")
 
-from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 
@@ -19,14 +18,13 @@ def row(fold, value=0.25, status="ok", repeat=0):
     return {**place, **figures, **times, "status": status, "error": None}
 
 
-def fill(path, rows, protocol=None, revision="first", estimator="M()"):
+def fill(path, rows, folds="5 random folds", revision="first", estimator="M()"):
     with Store(path, write=True) as store:
         store.begin(
             started="now",
             command=f"labelkin reproduce … {path.name}",
             environment={"revision": revision},
-            protocol=protocol or Protocol(),
-            methods=[{"name": "m", "title": "M", "settings": "", "estimator": estimator}],
+            facts={"folds": folds, "settings of m": estimator},
         )
         store.add(rows)
     return path
@@ -41,7 +39,8 @@ def test_stores_of_several_machines(tmp_path):
     assert frame["revision"].tolist() == ["first", "first", "second", "second"]
     assert recorded.environment == {"revision": "first"}
     assert recorded.commands == [f"labelkin reproduce … {name}" for name in ("a.db", "b.db")]
-    assert recorded.settings == {"m": ""}
+    assert recorded.settings["m"] == "M()"
+    assert recorded.settings["vpcme"].startswith("S = 30 members")
 
 
 def test_of_a_cell_in_several_files_the_first_is_kept_unless_it_failed(tmp_path):
@@ -60,8 +59,8 @@ def test_of_a_cell_in_several_files_the_first_is_kept_unless_it_failed(tmp_path)
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"protocol": Protocol(folds=10)}, "differ in the folds: .*5.*10"),
-        ({"estimator": "M(2)"}, r"differ in the settings of m: M\(\) and M\(2\)"),
+        ({"folds": "10 random folds"}, r"b\.db has other folds \(10 random folds\)"),
+        ({"estimator": "M(2)"}, r"b\.db has other settings of m \(M\(2\)\)"),
     ],
 )
 def test_stores_that_do_not_fit_are_refused(tmp_path, other, message):

@@ -107,7 +107,7 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
     assert (found := run(failing, path)).computed == 6
     assert not found.failures
     own["fails"] = Method("fails", "fails", METHODS["br"].make, "")
-    with pytest.raises(ValueError, match="'fails' with other settings"):
+    with pytest.raises(ValueError, match="other settings of fails"):
         run(failing, path, retry=True)
 
 
@@ -176,8 +176,9 @@ def test_environment_is_stored(tmp_path):
     with Store(tmp_path / "results.db") as store:
         environment = store.runs()[-1]["environment"]
         assert store.runs()[0]["command"] == "labelkin …"
-        assert store.named("datasets")["small"]["labels"] == 3
-        assert store.named("methods")["mlknn"]["title"] == "ML-kNN"
+        assert store.facts()["folds"] == "3 random folds"
+        assert store.facts()["settings of mlknn"] == "MLkNNClassifier()"
+        assert store.facts()["data of small"] == Made("small").load().fingerprint
     assert {"python", "system", "cores", "packages", "revision"} <= set(environment)
     assert environment["blas_threads"] == 1
     assert environment["packages"]["numpy"] == np.__version__

@@ -394,5 +394,3 @@ def test_decisions(decision, at_least_one, scenes):
     model.decision_.thresholds_[:6] = np.inf  # often the likeliest, and yet not to be filled in
     model.decision_.thresholds_[6:] = 0.9
     assert_same(model, test)
-
-

@@ -34,8 +34,7 @@ def command(
     names = sorted(set(recorded.results.get("method", ())))
     if reference not in (*names, "vpcme"):
         raise ValueError(
-            f"--reference {reference}: no such method in {source}; its methods: "
-            f"{', '.join(names)}."
+            f"--reference {reference}: no such method in {source}; its methods: {', '.join(names)}."
         )
     with progress_bar("drawing and testing", hidden=False):
         page = write_report(recorded, out, reference=reference, sources=results)

@@ -112,7 +112,7 @@ def command(
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Cell, Plan, Protocol
-    from labelkin.experiments.run.runner import check_revision, read_stored, run
+    from labelkin.experiments.run.runner import read_stored, run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.methods import user_method
 
@@ -133,8 +133,6 @@ def command(
         registry={**COMPARED, **own},
         protocol=Protocol(count, folds or chosen.folds, seed, first_repeat=first),
     )
-    if not mix_revisions:
-        check_revision(plan, store, retry)
     console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
@@ -153,8 +151,16 @@ def command(
                 _print_line(console, f"{done}/{total} cells")
 
         try:
-            options: dict[str, Any] = {"jobs": jobs, "retry": retry, "command": command_line}
-            found = run(plan, store, **options, loaded=_print_guesses, stored=stored)
+            found = run(
+                plan,
+                store,
+                jobs=jobs,
+                retry=retry,
+                mix_revisions=mix_revisions,
+                command=command_line,
+                loaded=_print_guesses,
+                stored=stored,
+            )
         except KeyboardInterrupt:
             n_stored = len(read_stored(store).keys() & set(plan.cells()))
             raise Interrupted(

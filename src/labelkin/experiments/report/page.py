@@ -219,7 +219,7 @@ def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
         }
         for (dataset, method, error), rows in failed
     ]
-    known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded.settings)
+    known = recorded.settings
     names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
     settings = [
         {"method": method_title(name), "settings": known[name]} for name in names if known.get(name)

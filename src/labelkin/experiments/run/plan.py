@@ -76,6 +76,11 @@ class Protocol:
         """Whether the published test rows are predicted, instead of folds."""
         return self.folds == 1
 
+    def __str__(self) -> str:
+        """Return the kind of folds in words."""
+        seed = "" if self.seed is None else f" of seed {self.seed}"
+        return "the published test rows" if self.is_holdout else f"{self.folds} random folds{seed}"
+
     def test_rows(self, dataset: str, repeat: int, n: int, published: Any = None) -> list[Any]:
         """Return which of `n` rows are the test rows of each fold, ascending.
 

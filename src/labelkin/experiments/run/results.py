@@ -12,20 +12,27 @@ from typing import Any
 import pandas as pd
 
 from labelkin._utils.files import reason
-from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, Store
+from labelkin.experiments.run.peers import COMPARED
+from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, SETTINGS, Store
 from labelkin.metrics import PAPER_METRICS
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Results with what a store recorded beside them; a CSV has the results alone."""
+    """Results with what stores recorded beside them; a CSV has the results alone."""
 
     results: pd.DataFrame
     environment: Mapping[str, Any] = field(default_factory=dict)
     commands: Sequence[str] = ()
     """The command lines that were run."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings in words, by the method's name."""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What all cells have in common: see `Store.begin`."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of each method by its name: words, or the estimator of a user's method."""
+        own = {n.removeprefix(SETTINGS): v for n, v in self.facts.items() if n.startswith(SETTINGS)}
+        return own | {name: method.settings for name, method in COMPARED.items()}
 
 
 def read_results(*paths: Path | str) -> Recorded:
@@ -34,52 +41,40 @@ def read_results(*paths: Path | str) -> Recorded:
     Of a cell that several files hold, the first is kept, unless it failed. Stores must not differ
     in their folds, nor in a method or a dataset of the same name.
     """
-    parts, facts = [], {}  # type: ignore[var-annotated]
-    for path in map(Path, paths):
-        found, own = _read_file(path)
-        for name, fact in own.items():
-            file, known = facts.setdefault(name, (path, fact))
-            if fact != known:
-                raise ValueError(
-                    f"{file} and {path} differ in the {name}: {known} and {fact}; report them "
-                    "apart."
-                )
-        parts.append(found)
+    parts = [_read_file(Path(path)) for path in paths]
     if len(parts) == 1:
         return parts[0]
+    facts: dict[str, str] = {}
+    for path, part in zip(paths, parts, strict=True):
+        for name, value in part.facts.items():
+            if facts.setdefault(name, value) != value:
+                raise ValueError(
+                    f"{path} has other {name} ({value}) than the files before it ({facts[name]}): "
+                    "report it apart."
+                )
     frame = pd.concat([check_results(part.results) for part in parts])
     frame = frame.iloc[(frame["status"] != "ok").argsort(kind="stable")]
     return Recorded(
         frame.drop_duplicates(list(CELL)),
         next((part.environment for part in parts if part.environment), {}),
         list(dict.fromkeys(command for part in parts for command in part.commands)),
-        {name: text for part in reversed(parts) for name, text in part.settings.items()},
+        facts,
     )
 
 
-def _read_file(path: Path) -> tuple[Recorded, dict[str, Any]]:
-    """Return the results of a file, and what must be the same in others."""
+def _read_file(path: Path) -> Recorded:
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
     if path.suffix.lower() == ".csv":
-        return Recorded(_read_csv(path)), {}
+        return Recorded(_read_csv(path))
     with path.open("rb") as file:
         if file.read(15) != b"SQLite format 3":
             raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
     with Store(path) as store:
-        runs, methods, datasets = store.runs(), store.named("methods"), store.named("datasets")
-        facts = {
-            "folds": store.protocol(),
-            **{f"settings of {name}": method["estimator"] for name, method in methods.items()},
-            **{f"data of {name}": data["fingerprint"] for name, data in datasets.items()},
-        }
-        recorded = Recorded(
-            store.results(),
-            runs[-1]["environment"] if runs else {},
-            list(dict.fromkeys(run["command"] for run in runs)),
-            {name: method["settings"] for name, method in methods.items()},
-        )
-        return recorded, facts
+        runs = store.runs()
+        commands = list(dict.fromkeys(run["command"] for run in runs))
+        environment = runs[-1]["environment"] if runs else {}
+        return Recorded(store.results(), environment, commands, store.facts())
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

@@ -22,9 +22,10 @@ from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import make_jobs, run_jobs
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.store import EmptyStore, Store
+from labelkin.experiments.run.store import SETTINGS, EmptyStore, Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.metrics import PAPER_METRICS
+
 
 def run(
     plan: Plan,
@@ -32,6 +33,7 @@ def run(
     *,
     jobs: int = 1,
     retry: bool = False,
+    mix_revisions: bool = True,
     command: str = "",
     loaded: Callable[[Source, Dataset], None] = lambda source, data: None,
     stored: Callable[[int, list[dict[str, Any]]], None] = lambda done, rows: None,
@@ -40,15 +42,21 @@ def run(
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
     of its own. With `retry`, cells that failed are computed again, as are those of a method that
-    has only failed and now has other settings. `command` is stored with the results: it repeats
+    has only failed and now has other settings. Without `mix_revisions`, new cells are not added to
+    those that other code computed. `command` is stored with the results: it repeats
     the run. `loaded` is called with each dataset that is read. `stored` is called with the number
     of stored cells and the rows of a finished job, and without rows before the first one. The
     stored rows of all cells of the plan are returned.
     """
     cells = plan.cells()
-    methods = [_describe_method(plan, name) for name in plan.methods]
+    facts = {"folds": str(plan.protocol)}
+    facts |= {f"{SETTINGS}{name}": _describe_method(plan, name) for name in plan.methods}
+    rows = read_stored(path)
+    finished = {cell for cell, row in rows.items() if row["status"] == "ok"}
+    kept = {cell: rows[cell] for cell in (finished if retry else rows)}
+    if not (mix_revisions or kept.keys() >= set(cells)):
+        _check_revision(plan, path, kept)
     # All datasets are read before the first cell, so that an unreadable file ends the run at once.
-    finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
     needed = {cell.dataset for cell in cells if cell not in finished}
     datasets = {}
     for source in (source for source in plan.sources if source.name in needed):
@@ -59,9 +67,7 @@ def run(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
             environment={**describe_environment(), "blas_threads": 1, "jobs": jobs},
-            protocol=plan.protocol,
-            datasets=map(_describe_dataset, datasets.values()),
-            methods=methods,
+            facts=facts | {f"data of {data.name}": data.fingerprint for data in datasets.values()},
         )
         rows = store.cells()
         missing = {c for c in cells if c not in rows or (retry and rows[c]["status"] != "ok")}
@@ -85,38 +91,26 @@ def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
         return {}
 
 
-def check_revision(plan: Plan, path: str | Path, retry: bool = False) -> None:
-    """Refuse to compute new cells beside those of other code; `retry` as in `run`."""
-    rows = {c: r for c, r in read_stored(path).items() if r["status"] == "ok" or not retry}
-    if rows.keys() >= set(plan.cells()):
-        return  # nothing will be computed
+def _check_revision(plan: Plan, path: str | Path, rows: dict[Cell, dict[str, Any]]) -> None:
+    """Refuse to compute new cells beside stored ones of other code."""
     # All repeats and folds of a dataset and method count: their means would mix revisions.
     pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
     stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
     here = source_revision()
     del stored[here]
-    if not stored:
-        return
-    listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
-    text = f"{path} holds {listed}, and the code is now {here[:16]}"
-    raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
+    if stored:
+        others = (f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
+        raise ValueError(
+            f"{path} holds {', '.join(others)}, and the code is now {here[:16]}: write to another "
+            "--store, or pass --mix-revisions to keep both."
+        )
 
 
-def _describe_dataset(data: Dataset) -> dict[str, Any]:
-    sizes = {"samples": data.Y.shape[0], "features": data.X.shape[1], "labels": data.Y.shape[1]}
-    return {"name": data.name, "fingerprint": data.fingerprint, **sizes}
-
-
-def _describe_method(plan: Plan, name: str) -> dict[str, str]:
+def _describe_method(plan: Plan, name: str) -> str:
+    """Return a method's estimator as text, the same in each run."""
     variant = parse_variant(name)
-    method = plan.registry[variant.base]
-    estimator = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(variant.make(method, 0)))
-    return {
-        "name": name,
-        "title": plan.title(name),
-        "settings": method.settings,
-        "estimator": " ".join(estimator.split()),
-    }
+    estimator = repr(variant.make(plan.registry[variant.base], 0))
+    return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", estimator).split())
 
 
 def print_means(plan: Plan, rows: list[dict[str, Any]], console: Console) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from labelkin.experiments.run.plan import Cell, Protocol
+from labelkin.experiments.run.plan import Cell
 from labelkin.metrics import METRICS, PAPER_METRICS
 
 CELL = ("dataset", "method", "repeat", "fold")
@@ -34,21 +34,17 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
 
+SETTINGS = "settings of "
+"""Begins the name of the fact that describes a method."""
+
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
-_VERSION = 3
+_VERSION = 4
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
     environment TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS protocol (folds INTEGER NOT NULL, seed INTEGER);
-CREATE TABLE IF NOT EXISTS datasets (
-    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
-    samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS methods (
-    name TEXT PRIMARY KEY, title TEXT NOT NULL, settings TEXT NOT NULL, estimator TEXT NOT NULL
-);
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS cells (
     dataset TEXT NOT NULL, method TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
     {", ".join(f"{name} REAL" for name in FIGURES)},
@@ -156,13 +152,9 @@ class Store:
         runs = self._select("runs ORDER BY id")
         return [{**run, "environment": json.loads(run["environment"])} for run in runs]
 
-    def protocol(self) -> dict[str, Any]:
-        """Return the number of folds and their seed."""
-        return next(iter(self._select("protocol", what="folds, seed")), {})
-
-    def named(self, table: str) -> dict[str, dict[str, Any]]:
-        """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
-        return {row["name"]: row for row in self._select(f"{table} ORDER BY rowid")}
+    def facts(self) -> dict[str, str]:
+        """Return what all cells have in common, by name, as `begin` takes it."""
+        return {row["name"]: row["value"] for row in self._select("facts ORDER BY rowid")}
 
     # ------------------------------------------------------------------ writing
 
@@ -172,56 +164,33 @@ class Store:
         started: str,
         command: str,
         environment: Mapping[str, Any],
-        protocol: Protocol,
-        datasets: Iterable[Mapping[str, Any]] = (),
-        methods: Iterable[Mapping[str, str]] = (),
+        facts: Mapping[str, str],
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
-        The folds of the protocol must be those of the stored cells; its repeats may be more. A row
-        of `datasets` or `methods` must be the same as one stored under its name; that of a method
-        whose cells have all failed is replaced, and its cells are removed.
+        `facts` are the folds, "data of …" for each dataset and "settings of …" for each method.
+        They must be the same as those stored under their names, except for the settings of a
+        method whose cells have all failed: these cells are removed.
         """
         with self._errors(), self._db:  # one transaction, begun before the first reading
             self._db.execute("BEGIN IMMEDIATE")
-            self._check_protocol(protocol)
-            for row in datasets:
-                self._add_or_compare("datasets", row, "fingerprint", "other data")
-            for row in methods:
-                other = "name = :name AND estimator != :estimator"
-                other += " AND name NOT IN (SELECT method FROM cells WHERE status = 'ok')"
-                failed = f"cells WHERE method IN (SELECT name FROM methods WHERE {other})"
-                self._db.execute(f"DELETE FROM {failed}", dict(row))
-                self._db.execute(f"DELETE FROM methods WHERE {other}", dict(row))
-                self._add_or_compare("methods", row, "estimator", "other settings")
+            known = self.facts()
+            for name, value in facts.items():
+                method = name.removeprefix(SETTINGS)
+                has_results = self._select("cells WHERE method = ? AND status = 'ok'", method)
+                if known.get(name, value) == value:
+                    pass
+                elif method != name and not has_results:
+                    self._db.execute("DELETE FROM cells WHERE method = ?", (method,))
+                else:
+                    raise ValueError(
+                        f"{self.path} holds cells with other {name} ({known[name]}) than this run "
+                        f"({value}): write it to another store, or give what differs another name."
+                    )
+                self._insert("facts", {"name": name, "value": value})
             run = {"started": started, "command": command, "environment": json.dumps(environment)}
             self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
-
-    def _check_protocol(self, protocol: Protocol) -> None:
-        stored = self.protocol()
-        planned = {"folds": protocol.folds, "seed": protocol.seed}
-        if not stored:
-            self._insert("protocol", planned)
-        elif stored != planned:
-            raise ValueError(
-                f"{self.path} holds {_describe_folds(stored)} and this run has "
-                f"{_describe_folds(planned)}: write it to another store."
-            )
-
-    def _add_or_compare(
-        self, table: str, row: Mapping[str, Any], key: str, difference: str
-    ) -> None:
-        """Add a row; where its name is stored already, check that `key` is the same."""
-        stored = self._select(f"{table} WHERE name = ?", row["name"])
-        if not stored:
-            self._insert(table, row)
-        elif stored[0][key] != row[key]:
-            raise ValueError(
-                f"{self.path} holds cells of {row['name']!r} with {difference} "
-                f"({stored[0][key]}) than now ({row[key]}): write this run to another store, or "
-                f"give the {table[:-1]} another name."
-            )
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows of finished cells, all or none; they are on disk on return.
@@ -239,10 +208,3 @@ class Store:
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
         query = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
         return self._db.execute(query, dict(row)).lastrowid
-
-
-def _describe_folds(protocol: Mapping[str, Any]) -> str:
-    if protocol["folds"] == 1:
-        return "the published test rows"
-    seed = "" if protocol["seed"] is None else f" of seed {protocol['seed']}"
-    return f"{protocol['folds']} random folds{seed}"
