@@ -239,23 +239,24 @@ class Comparison:
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
-        found = {}
-        for dataset in self.datasets:
-            rows = self.common[self.common["dataset"] == dataset]
-            rows = rows.set_index(["repeat", "fold", "method"])
-            for name in MEASURES:
-                found[dataset, name] = rows[name].unstack().reindex(columns=self.methods)
-        return found
+        rows = {name: self.common[self.common["dataset"] == name] for name in self.datasets}
+        return {
+            (dataset, name): found.pivot(
+                index=["repeat", "fold"], columns="method", values=name
+            ).reindex(columns=self.methods)
+            for (dataset, found), name in product(rows.items(), MEASURES)
+        }
 
     @cached_property
     def _means(self) -> dict[str, pd.DataFrame]:
         """Means by measure, rounded, so that those equal in exact arithmetic share a rank."""
-        found = {}
-        for measure in MEASURES:
-            means = {name: self._folds[name, measure].mean() for name in self.datasets}
-            frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
-            found[measure] = frame.round(_DECIMALS)
-        return found
+        found = {key: values.mean() for key, values in self._folds.items()}
+        return {
+            measure: pd.DataFrame({d: found[d, measure] for d in self.datasets}, dtype=float)
+            .T.reindex(columns=self.methods)
+            .round(_DECIMALS)
+            for measure in MEASURES
+        }
 
     def values(self, dataset: str, method: str, measure: Metric) -> pd.Series:
         """Return the values of one method on one dataset by (repeat, fold), unscaled."""
