@@ -216,25 +216,24 @@ class Comparison:
         )
 
     @property
-    def readings(self) -> dict[str, dict[str, str]]:
-        """The methods of the paper's Table 3 by its columns, for each reading of their settings.
+    def readings(self) -> dict[str, list[str]]:
+        """The methods of the paper's Table 3 in its order, for each reading of their settings.
 
         The second reading has the settings that the printed columns match (RAkEL with k = 3,
         features scaled as in WEKA); it is left out where no method has them.
         """
         second = {column(name): name for name in self.methods if name in SECOND_SETTINGS}
-        text = {name: name for name in COLUMNS if name in self.methods}
-        matching = {name: second.get(name, name) for name in COLUMNS if name in text | second}
+        text = [name for name in COLUMNS if name in self.methods]
+        matching = [second.get(name, name) for name in COLUMNS if name in {*text, *second}]
         readings = {"settings of the text": text, "settings of the published columns": matching}
         return readings if second else {"settings of the text": text}
 
     def in_paper_columns(self, reading: str) -> "Comparison":
         """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        columns = self.readings[reading]
-        names = {method: name for name, method in columns.items()}
-        chosen = self.among(names)
-        frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
-        return replace(chosen, frame=frame, methods=list(columns), reference=None)
+        chosen = self.among(self.readings[reading])
+        frame = chosen.frame.assign(method=chosen.frame["method"].map(column))
+        names = list(map(column, chosen.methods))
+        return replace(chosen, frame=frame, methods=names, reference=None)
 
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:

@@ -198,8 +198,8 @@ def _other_rules(evidence: dict[str, Evidence]) -> Iterator[Table | None]:
         words = f", {TIE_RULES[rule]}"
         if rule != "against":
             yield ranks.friedman_table(found.main.ranked, f"_{rule}", words)
-        for reading, columns in list(found.main.readings.items())[1:]:
-            same = found.main.among(columns.values())
+        for reading, methods in list(found.main.readings.items())[1:]:
+            same = found.main.among(methods)
             yield ranks.friedman_table(same, f"_columns_{rule}", f", {reading}{words}")
         if rule != "against":
             yield from (tables.wins_table(found.main, test, rule) for test in TESTS)
