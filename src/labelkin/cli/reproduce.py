@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import printable
-from labelkin.cli._output import Interrupted, Notes, progress_bar, shell_line, split_names
+from labelkin.cli._output import Interrupted, Notes, echo, progress_bar, shell_line, split_names
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from labelkin.experiments.run.plan import Plan
     from labelkin.experiments.run.sources import Dataset, Source
 
@@ -107,8 +104,6 @@ def command(
     A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
     at once: after an interruption of any kind, the same command resumes the run.
     """
-    from rich.console import Console
-
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
     from labelkin.experiments.run.plan import Cell, Plan, Protocol
@@ -133,7 +128,6 @@ def command(
         registry={**COMPARED, **own},
         protocol=Protocol(count, folds or chosen.folds, seed, first_repeat=first),
     )
-    console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     command_line = shell_line("labelkin", *(context.obj or []))
@@ -143,12 +137,11 @@ def command(
         def stored(done: int, rows: list[dict[str, Any]]) -> None:
             show(completed=done)
             if not rows:
-                before = f" ({done} already stored)" if done else ""
-                _print_line(console, heading + before, "bold")
+                echo(heading + (f" ({done} already stored)" if done else ""))
             elif rows[-1]["status"] != "ok":
-                _print_line(console, f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}", "red")
+                echo(f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}")
             if 10 * done // total > 10 * (done - len(rows)) // total:  # each tenth
-                _print_line(console, f"{done}/{total} cells")
+                echo(f"{done}/{total} cells")
 
         try:
             found = run(
@@ -167,7 +160,7 @@ def command(
                 f"interrupted: {n_stored} of {total} cells are stored in {store}; "
                 f"resume with: {command_line}"
             ) from None
-    _print_summary(plan, store, found, console)
+    _print_summary(plan, store, found)
 
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
@@ -187,28 +180,21 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     return first, end
 
 
-def _print_line(console: "Console", text: str, style: str = "") -> None:
-    console.print(printable(text), style=style, markup=False, soft_wrap=True)
+def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
 
-
-def _print_summary(
-    plan: "Plan", path: Path, rows: list[dict[str, Any]], console: "Console"
-) -> None:
     from labelkin.experiments.run.plan import Cell
     from labelkin.experiments.run.runner import print_means
 
-    console.print()
-    print_means(plan, rows, console)
-    console.print()
-    _print_line(console, f"{len(rows)} cells in {path}")
+    echo("")
+    print_means(plan, rows, Console(highlight=False))
+    echo("", f"{len(rows)} cells in {path}")
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
-        _print_line(console, "* without the folds that failed")
-    for row in failures[:5]:
-        _print_line(console, f"failed: {Cell.of(row)}: {row['error']}", "red")
+        shown = (f"failed: {Cell.of(row)}: {row['error']}" for row in failures[:5])
+        echo("* without the folds that failed", *shown)
     if len(failures) > 5:
-        _print_line(console, f"… and {len(failures) - 5} more failed", "red")
-    next_line = shell_line("labelkin", "report", path, "--out", "report")
-    _print_line(console, f"next: {next_line}", "bold")
+        echo(f"… and {len(failures) - 5} more failed")
+    echo(f"next: {shell_line('labelkin', 'report', path, '--out', 'report')}")
     if failures:
         raise typer.Exit(1)

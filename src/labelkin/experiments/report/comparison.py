@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,21 +27,16 @@ from labelkin.experiments.report.statistics import (
     friedman,
     paired_t_test,
 )
-from labelkin.experiments.run.groups import GROUPS, SECOND_SETTINGS
+from labelkin.experiments.run.groups import COMPONENTS, GROUPS, SECOND_SETTINGS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
 from labelkin.metrics import Metric
 
-Test = Literal["paired", "corrected"]
-
-TESTS: tuple[Test, ...] = ("paired", "corrected")
+TESTS = ("paired", "corrected")
 """The tests on one dataset: the paper's, and one that allows for shared training rows."""
 
 PAPER_DATASETS = GROUPS["table3"].datasets
 """The paper's datasets in the order of its tables."""
-
-COMPONENTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
-"""Methods of the paper's Group 4, which it compares with VPCME alone (Figure 2)."""
 
 _PARAMETERS = {"threshold": "Θ", "size": "S"}
 _ALPHA = 0.01  # the paper's level
@@ -118,7 +112,7 @@ class Contrast:
     """p-value of the paired test; NaN for fewer than two folds."""
     corrected: float = float("nan")
 
-    def mark(self, test: Test) -> str:
+    def mark(self, test: str) -> str:
         """Return • where the first is better at 1 %, ○ where it is worse, else nothing."""
         if not getattr(self, test) < _ALPHA:
             return ""
@@ -309,7 +303,7 @@ class Comparison:
             self._contrasts[key] = found
         return self._contrasts[key]
 
-    def marks(self, measure: Metric, test: Test = "paired") -> pd.DataFrame:
+    def marks(self, measure: Metric, test: str = "paired") -> pd.DataFrame:
         """Return how the reference compares with each method on each dataset: • better, ○ worse.
 
         Nothing where the test finds no difference, NaN where there is no test.
@@ -329,7 +323,7 @@ class Comparison:
         }
         return pd.DataFrame(found, self.datasets)
 
-    def describe_test(self, test: Test) -> str:
+    def describe_test(self, test: str) -> str:
         """Return a test on one dataset in words."""
         if test == "corrected":
             return "corrected resampled t-test (Nadeau–Bengio) over folds at 1 %"
