@@ -84,7 +84,7 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
     rows, entries = {}, {}
     for key, measure in MEASURES.items():
         scores = comparison.scores(measure)
-        if reference not in scores or min(scores.shape) < 2:
+        if reference is None or reference not in scores or min(scores.shape) < 2:
             continue
         rows[key] = measure.directed_title
         lead = scores.rsub(scores[reference], axis=0).median()
