@@ -13,10 +13,10 @@ settings. Figures on published test rows are set beside those of the folds that 
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from _holdout import flattery_findings, flattery_table
 
 from labelkin.experiments.report import figures
@@ -25,8 +25,7 @@ from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REF
 from labelkin.experiments.report.ranks import overall_findings, overall_table
 from labelkin.experiments.report.table import listing
 from labelkin.experiments.run.groups import GROUPS
-from labelkin.experiments.run.peers import COMPARED
-from labelkin.experiments.run.results import Recorded, check_results, read_results
+from labelkin.experiments.run.results import check_results, read_results
 
 
 def number(value, best):
@@ -59,13 +58,6 @@ def finished(frame):
     """Return the cells of methods that have all folds of a dataset: others cannot be compared."""
     folds = frame.groupby(["dataset", "method"])["fold"].transform("size")
     return frame[folds == folds.max()]
-
-
-def together(parts):
-    """Return the cells and settings of several files; a cell that two of them have is refused."""
-    frame = check_results(pd.concat([part.results for part in parts], ignore_index=True))
-    settings = {name: words for part in parts for name, words in part.settings.items()}
-    return Recorded(frame, settings=settings)
 
 
 def not_run(comparison):
@@ -122,8 +114,7 @@ def page(recorded, folder, folds=None):
     for name in PRINTED_METRICS:
         measure = MEASURES[name]
         parts += [f"## {measure.heading}", means_table(comparison, measure)]
-    known = {name: method.settings for name, method in COMPARED.items()}
-    settings = known | dict(recorded.settings)
+    settings = recorded.settings
     lines = [
         f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in comparison.methods
     ]
@@ -139,7 +130,8 @@ def main():
     parser.add_argument("--figures", type=Path, help="write diagrams there, beside --out")
     parser.add_argument("--folds", type=Path, help="results by folds, to set test rows beside")
     options = parser.parse_args()
-    recorded = together([read_results(path) for path in options.results])
+    recorded = read_results(*options.results)
+    recorded = replace(recorded, results=check_results(recorded.results))
     folds = compare(read_results(options.folds)) if options.folds else None
     text = page(recorded, options.figures, folds)
     if options.csv:

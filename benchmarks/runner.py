@@ -73,7 +73,7 @@ def main():
         few = list(make_jobs(plan, set(plan.cells()), {"chance": plan.sources[0].load()}))[:100]
         computing, outcomes = seconds(lambda: [execute(job) for job in few])
         with Store(Path(folder) / "other.db", write=True) as store:
-            store.begin(started="", command="", environment={}, protocol=plan.protocol)
+            store.begin(started="", command="", environment={}, facts={})
             writing, _ = seconds(lambda: [store.add(outcome) for outcome in outcomes])
     cells = len(rows)
     print(f"run and stored    {cells / taken:6.0f} cells per second")

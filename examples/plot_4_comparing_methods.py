@@ -67,7 +67,7 @@ means = comparison.means(measure)
 test = friedman(means)
 print(test.ranks.round(2).to_string())
 print(f"\nFriedman: p = {test.p:.4f}; critical difference of ranks: {test.cd:.2f}\n")
-print(wilcoxon_holm(means, control="mlknn").round(4).to_string(index=False))
+print(wilcoxon_holm(means, control="mlknn").round(4))
 
 # %%
 # In the diagram, bars join methods that do not differ significantly by Nemenyi's test.

@@ -103,4 +103,5 @@ if __name__ == "__main__":
 # %%
 # Several machines can share the paper's experiments without Dask (:doc:`/guide/experiments`)::
 #
-#     labelkin reproduce table3 --repeats 1 --shard 2/4 --store part2.db
+#     labelkin reproduce table3 --repeats 5-9 --store late.db
+#     labelkin report results.db late.db --out report

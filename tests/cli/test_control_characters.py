@@ -122,7 +122,6 @@ def test_a_dataset_and_a_model_from_python(tmp_path, monkeypatch, capsys):
         ["evaluate", "m.labelkin", "d.npz"],
         ["reproduce", "figure2", "--data", "\x1b[31mx=d.npz", "--methods", "mlknn", "--jobs", "1"],
         ["report", "results.db", "--out", "r\x1b[31m"],
-        ["merge", "other\x1b[31m.db", "results.db"],
     ):
         exists = words is write_csv and Path("d\x1b[1m.csv").exists()
         assert main(words) == (2 if exists else 0)

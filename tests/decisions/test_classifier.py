@@ -115,7 +115,7 @@ def test_scores_left_by_fit_are_used(name, data):
     np.testing.assert_allclose(model.thresholds_, 0.15)
 
 
-@pytest.mark.parametrize(("decision", "fits"), [("fixed", 1), ("expected_f1", 1), ("f1", 4)])
+@pytest.mark.parametrize(("decision", "fits"), [("fixed", 1), ("f1", 4)])
 def test_folds_are_fitted_only_where_scores_are_needed(decision, fits, monkeypatch):
     X, Y = np.arange(40.0)[:, None], make_data(40)[1]
     count = []
@@ -226,8 +226,6 @@ def test_bad_thresholds_by_hand():
     ):
         with pytest.raises(ValueError, match=message):
             DecisionClassifier(cut=cut).fit(X, frame)
-    with pytest.raises(ValueError, match="has no thresholds"):
-        DecisionClassifier(decision="expected_f1", cut={"gout": 0.2}).fit(X, frame)
 
 
 @pytest.mark.parametrize(

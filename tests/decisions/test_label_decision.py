@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision, expected_f1_sets
+from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision
 from labelkin.decisions._cuts import best_cut
 from labelkin.metrics import METRICS
 from support.data import make_data
 
 SHARED = ["f1", "jaccard", "subset_accuracy", "micro_f1"]
-PER_LABEL = ["hamming_loss", "macro_f1", "weighted_f1"]
+PER_LABEL = ["hamming_loss", "macro_f1"]
 
 
 def sample(n=12, q=3, seed=0, levels=6):
@@ -90,28 +90,6 @@ def test_filling_empty_sets_is_chosen_where_it_helps(name):
         assert values["auto"] == max(values.values())
 
 
-@pytest.mark.parametrize("q", [1, 2, 5])
-def test_expected_f1_against_all_label_sets(q):
-    rng = np.random.RandomState(q)
-    P = rng.random_sample((20, q)) ** 2
-    sets = np.array(list(itertools.product([0, 1], repeat=q)))
-    sizes = np.maximum(sets.sum(axis=1)[:, None] + sets.sum(axis=1), 1)
-    f1 = 2 * (sets @ sets.T) / sizes
-    f1[0, 0] = 1  # two empty sets
-    for p, chosen in zip(P, expected_f1_sets(P), strict=True):
-        expected = f1 @ np.prod(np.where(sets, p, 1 - p), axis=1)
-        which = np.flatnonzero((sets == chosen).all(axis=1))
-        assert expected[which] == pytest.approx(expected.max(), abs=1e-12)
-
-
-def test_expected_f1_with_many_labels():
-    P = np.full((3, 300), 0.01)
-    P[:, 7] = [0.9, 0.2, 0.0]
-    Z = expected_f1_sets(P)
-    assert Z[0].nonzero()[0].tolist() == [7]
-    assert Z.sum(axis=1).max() <= 64
-
-
 # ---------------------------------------------------------------------------- properties
 
 matrices = st.integers(1, 12).flatmap(
@@ -148,7 +126,7 @@ def test_the_order_of_rows_and_labels_does_not_matter(data, name):
 
 
 @settings(max_examples=60, deadline=None)
-@given(matrices, st.sampled_from(sorted(set(DECISIONS) - {"fixed", "expected_f1"})))
+@given(matrices, st.sampled_from(sorted(set(DECISIONS) - {"fixed"})))
 def test_stretched_scores_give_the_same_sets(data, name):
     # Doubling is exact in binary, so that the shrunken thresholds double as well.
     Y, S = data
@@ -189,7 +167,7 @@ def test_thresholds_of_rare_labels_are_shrunk_to_the_shared_one():
 def test_constant_labels_stay_constant():
     Y, S = sample()
     Y[:, 0], Y[:, 1] = 0, 1
-    for name in set(DECISIONS) - {"fixed", "expected_f1"}:
+    for name in set(DECISIONS) - {"fixed"}:
         decision = LabelDecision(name, at_least_one=True).fit(S, Y)
         Z = decision.apply(np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
         assert not Z[:, 0].any()
@@ -226,8 +204,6 @@ def test_bad_scores():
         LabelDecision().fit(S[:, :2], Y)
     with pytest.raises(ValueError, match="one column per label"):
         LabelDecision().fit(S, Y).apply(S[:, :2])
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        LabelDecision("expected_f1").fit(S, Y).apply(S + 1)
 
 
 # --------------------------------------------------------------------- unknown labels
@@ -273,7 +249,7 @@ def test_cardinality_counts_known_labels():
     assert sets[~np.isnan(Y)].sum() == np.nansum(Y)
 
 
-@pytest.mark.parametrize("name", sorted(set(DECISIONS) - {"fixed", "expected_f1"}))
+@pytest.mark.parametrize("name", sorted(set(DECISIONS) - {"fixed"}))
 def test_unknown_labels_and_constant_ones(name):
     Y, S = sample(n=30, q=4, seed=3)
     Y = hide(Y, 3)
@@ -291,7 +267,7 @@ def test_unknown_labels_and_constant_ones(name):
     )
 
 
-@pytest.mark.parametrize("name", sorted(set(DECISIONS) - {"expected_f1"}))
+@pytest.mark.parametrize("name", DECISIONS)
 def test_nothing_known(name):
     decision = LabelDecision(name).fit(np.full((3, 2), 0.5), np.full((3, 2), np.nan))
     assert not decision.apply([[0.4, 0.3]]).any()

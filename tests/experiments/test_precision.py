@@ -20,7 +20,7 @@ FOLD = 1  # of the first repeat: rounding moves it most
 def test_average_precision_on_medical_by_the_order_of_features(monkeypatch):
     monkeypatch.setenv("LABELKIN_DATA", str(DATA))
     data = find_source("medical").load()
-    test = Protocol().test_rows("medical", 0, data.Y)[FOLD]
+    test = Protocol().test_rows("medical", 0, len(data.Y))[FOLD]
     train = np.delete(np.arange(len(data.Y)), test)
     n_features = data.X.shape[1]
     figures = []

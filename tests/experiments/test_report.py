@@ -10,7 +10,6 @@ for package in ("matplotlib", "scikit_posthocs", "jinja2"):
 
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import MEASURES
-from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import Recorded, read_results
 from labelkin.experiments.run.store import Store
 from support.browser import (
@@ -44,7 +43,7 @@ def report(tmp_path_factory):
     folder = build_once(
         tmp_path_factory,
         "report",
-        lambda folder: write_report(recorded, folder / "new" / "folder", source="mine.db"),
+        lambda folder: write_report(recorded, folder / "new" / "folder", sources=["mine.db"]),
     )
     return folder / "new" / "folder" / "report.html"
 
@@ -227,16 +226,14 @@ def test_command(tmp_path, capsys):
 
 def test_command_opens_a_store(tmp_path):
     path = tmp_path / "results.db"
-    method = {"name": "vpcme", "title": "VPCME", "settings": "as the <store> says", "estimator": ""}
-    rows = paper_results(["yeast"], ["vpcme"]).to_dict("records")
+    rows = paper_results(["yeast"], ["vpcme"]).assign(method="mine").to_dict("records")
     with Store(path, write=True) as store:
         for _ in range(2):
             store.begin(
                 started="now",
                 command="labelkin reproduce table3 --seed <1>",
                 environment={"cpu": "very fast"},
-                protocol=Protocol(),
-                methods=[method],
+                facts={"settings of mine": "as the <store> says"},
             )
         store.add(rows)
     assert run(path, "--out", tmp_path) == 0

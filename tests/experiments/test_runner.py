@@ -1,4 +1,5 @@
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,7 +7,6 @@ import pytest
 from labelkin.experiments.run import runner
 from labelkin.experiments.run.jobs import make_jobs
 from labelkin.experiments.run.plan import Cell, Plan, Protocol
-from labelkin.experiments.run.runner import RunView
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
 from labelkin.methods import METHODS, Method, user_method
@@ -27,12 +27,12 @@ def plan(methods=("mlknn", "vpcme@size=1", "vpcme@size=3"), repeats=2, registry=
     return Plan(sources, methods, registry, Protocol(repeats, 3, **more))
 
 
-def run(plan, path, view=None, **options):
-    """Run a plan; return its view, and the rows of cells that failed."""
-    view = view or RunView()
-    rows = runner.run(plan, path, view=view, **options)
-    view.failures = [row for row in rows if row["status"] != "ok"]
-    return view
+def run(plan, path, **options):
+    """Run a plan; return how many cells were stored before and computed, and those that failed."""
+    done = []
+    rows = runner.run(plan, path, stored=lambda n, rows: done.append(n), **options)
+    failures = [row for row in rows if row["status"] != "ok"]
+    return SimpleNamespace(before=done[0], computed=done[-1] - done[0], failures=failures)
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +68,6 @@ def test_same_results_in_pieces(expected, tmp_path):
     assert (summary.before, summary.computed) == (18, 18)
     assert figures(path) == expected
     assert run(plan(), path).computed == 0
-
-
-def test_stratified_folds_give_other_results(expected, tmp_path):
-    run(plan(stratified=True), tmp_path / "results.db")
-    assert figures(tmp_path / "results.db") != expected
 
 
 def test_sizes_share_a_job_and_others_do_not():
@@ -112,7 +107,7 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
     assert (found := run(failing, path)).computed == 6
     assert not found.failures
     own["fails"] = Method("fails", "fails", METHODS["br"].make, "")
-    with pytest.raises(ValueError, match="'fails' with other settings"):
+    with pytest.raises(ValueError, match="other settings of fails"):
         run(failing, path, retry=True)
 
 
@@ -132,7 +127,7 @@ def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
     guilty = set()
     for source in plan().sources:
         Y = source.load().Y
-        for fold, test in enumerate(folds.test_rows(source.name, 0, Y)):
+        for fold, test in enumerate(folds.test_rows(source.name, 0, len(Y))):
             if np.delete(Y, test, axis=0)[:, 0].sum() % 4 == 1:
                 guilty.add(Cell(source.name, "dies", 0, fold))
     assert 0 < len(guilty) < 4
@@ -144,14 +139,12 @@ def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
 
 
 def test_finished_cells_are_stored_when_a_run_is_cut_off(tmp_path):
-    class CutOff(RunView):
-        def finish(self, outcome):
-            super().finish(outcome)
-            if self.done == 5:
-                raise KeyboardInterrupt
+    def cut_off(done, rows):
+        if done == 5:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(plan(("mlknn",)), tmp_path / "results.db", view=CutOff())
+        runner.run(plan(("mlknn",)), tmp_path / "results.db", stored=cut_off)
     with Store(tmp_path / "results.db") as store:
         assert len(store.cells()) == 5
 
@@ -165,22 +158,17 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
         run(plan(("mlknn",)), tmp_path / "results.db")
 
 
-def test_the_view_is_updated_when_a_cell_is_on_disk(tmp_path):
-    path = tmp_path / "results.db"
+def test_cells_are_on_disk_when_they_are_reported(tmp_path):
+    path, seen = tmp_path / "results.db", []
 
-    class Watch(RunView):
-        seen = 0
+    def stored(done, rows):
+        seen.extend(rows)
+        assert done == len(seen)
+        with Store(path) as store:
+            assert {Cell.of(row) for row in rows} <= store.cells().keys()
 
-        def finish(self, outcome):
-            super().finish(outcome)
-            self.seen += len(outcome)
-            assert self.done == self.seen
-            with Store(path) as store:
-                assert {Cell.of(row) for row in outcome} <= store.cells().keys()
-
-    view = Watch()
-    run(plan(repeats=1), path, view=view)
-    assert view.seen == 18
+    runner.run(plan(repeats=1), path, stored=stored)
+    assert len(seen) == 18
 
 
 def test_environment_is_stored(tmp_path):
@@ -188,8 +176,9 @@ def test_environment_is_stored(tmp_path):
     with Store(tmp_path / "results.db") as store:
         environment = store.runs()[-1]["environment"]
         assert store.runs()[0]["command"] == "labelkin …"
-        assert store.named("datasets")["small"]["labels"] == 3
-        assert store.named("methods")["mlknn"]["title"] == "ML-kNN"
+        assert store.facts()["folds"] == "3 random folds"
+        assert store.facts()["settings of mlknn"] == "MLkNNClassifier()"
+        assert store.facts()["data of small"] == Made("small").load().fingerprint
     assert {"python", "system", "cores", "packages", "revision"} <= set(environment)
     assert environment["blas_threads"] == 1
     assert environment["packages"]["numpy"] == np.__version__
@@ -232,17 +221,6 @@ def test_sources(tmp_path, monkeypatch):
     (tmp_path / "yeast.csv").write_text("x,a\n1,0\n")
     with pytest.raises(ValueError, match="my-yeast=yeast"):
         file_source("yeast.csv")
-
-
-@pytest.mark.parametrize("count", [2, 4])
-def test_shards_are_the_whole_once(count):
-    parts = [Plan(**{**vars(plan()), "shard": (i, count)}).cells() for i in range(1, count + 1)]
-    together = [cell for part in parts for cell in part]
-    assert len(together) == len(set(together))
-    assert set(together) == set(plan().cells())
-    for part in parts:  # all methods of a fold are in one shard
-        folds = {(c.dataset, c.repeat, c.fold) for c in part}
-        assert len(part) == 3 * len(folds)
 
 
 def test_every_cell_has_figures_by_index_and_a_revision(tmp_path):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from labelkin.experiments.run.plan import Cell, Protocol
+from labelkin.experiments.run.plan import Cell
 from labelkin.experiments.run.store import COLUMNS, METRIC_COLUMNS, Store
 from support.resources import full_disk
 
@@ -18,9 +18,10 @@ def row(method="m", fold=0, status="ok", value=0.1 + 0.2, dataset="d"):
     return {**place, **figures, **times, "status": status, "error": None if status == "ok" else "E"}
 
 
-def begin(store, protocol=None, **more):
-    given = {"started": "now", "command": "labelkin …", "environment": {"python": "3"}, **more}
-    store.begin(protocol=protocol or Protocol(), **given)
+def begin(store, folds="5 random folds", command="labelkin …", **facts):
+    environment = {"python": "3"}
+    facts = {"folds": folds} | {name.replace("_", " "): value for name, value in facts.items()}
+    store.begin(started="now", command=command, environment=environment, facts=facts)
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_what_else_is_told(path):
         assert [r["status"] for r in store.rows()] == ["failed", "ok", "ok"]
         assert next((r["error"], r["traceback"]) for r in store.rows()) == ("E", "Traceback …")
         assert store.runs()[-1]["environment"] == {"python": "3"}
-        assert store.protocol() == {"folds": 5, "stratified": False, "seed": None}
+        assert store.facts() == {"folds": "5 random folds"}
 
 
 def test_a_job_is_stored_whole_or_not_at_all(path):
@@ -79,18 +80,19 @@ def test_a_retry_replaces(path):
         assert [r["status"] for r in store.rows()].count("ok") == 3
 
 
-def test_two_writers_are_refused_and_readers_are_not(path):
-    with Store(path, write=True) as first:
-        begin(first)
-        with pytest.raises(ValueError, match=r"results\.db: another run is writing to this store"):
-            Store(path, write=True)
-        first.add([row("new")])
-        with Store(path) as reader:
-            assert Cell("d", "new", 0, 0) in reader.cells()
-    Store(path, write=True).close()
+def test_readers_and_other_writers_go_on_meanwhile(path):
+    with Store(path, write=True) as first, Store(path, write=True) as second:
+        for number, store in enumerate((first, second)):
+            begin(store)
+            store.add([row("new", number)])
+            with Store(path) as reader:
+                assert Cell("d", "new", 0, number) in reader.cells()
+        first.add([row("late")])
+        assert [run["id"] for run in second.runs()] == [1, 2, 3]
+        assert len(second.cells()) == 6
 
 
-def test_a_killed_writer_leaves_its_cells_and_no_lock(tmp_path):
+def test_a_killed_writer_leaves_its_cells(tmp_path):
     path = tmp_path / "results.db"
     code = (
         "import os, signal, sys\n"
@@ -173,70 +175,26 @@ def test_another_version(path):
         Store(path)
 
 
-def test_folds_of_a_seed_do_not_mix_with_others(path, tmp_path):
-    with (
-        Store(path, write=True) as store,
-        pytest.raises(
-            ValueError, match="holds 5 random folds and this run has 5 random folds of seed 0"
-        ),
-    ):
-        begin(store, Protocol(1, 5, seed=0))
-    with Store(tmp_path / "seeded.db", write=True) as store:
-        begin(store, Protocol(1, 5, seed=0))
-        assert store.protocol()["seed"] == 0
-        begin(store, Protocol(2, 5, seed=0))
-
-
-def test_other_folds_are_refused(path):
+def test_other_facts_are_refused(path):
     with Store(path, write=True) as store:
-        begin(store, Protocol(repeats=3))
-        with pytest.raises(
-            ValueError, match="holds 5 random folds and this run has 10 random folds"
-        ):
-            begin(store, Protocol(folds=10))
-        with pytest.raises(ValueError, match="run has 5 stratified folds"):
-            begin(store, Protocol(stratified=True))
+        begin(store, data_of_d="aa", settings_of_m="M(k=1)")
+        begin(store, data_of_d="aa", settings_of_m="M(k=1)")
+        with pytest.raises(ValueError, match=r"other folds \(5 random folds\) than .*\(10 random"):
+            begin(store, "10 random folds")
+        with pytest.raises(ValueError, match=r"other data of d \(aa\) than this run \(bb\)"):
+            begin(store, data_of_d="bb")
+        with pytest.raises(ValueError, match=r"other settings of m \(M\(k=1\)\) than"):
+            begin(store, settings_of_m="M(k=2)")
+        assert store.facts()["settings of m"] == "M(k=1)"
 
 
-def test_other_data_and_other_settings_under_a_stored_name_are_refused(path):
-    data = {"name": "d", "fingerprint": "aa", "samples": 1, "features": 2, "labels": 3}
-    method = {"name": "m", "title": "M", "settings": "", "estimator": "M(k=1)"}
+def test_a_method_that_only_failed_may_have_other_settings(path):
     with Store(path, write=True) as store:
-        begin(store, datasets=[data], methods=[method])
-        begin(store, datasets=[data], methods=[method])
-        with pytest.raises(ValueError, match=r"cells of 'd' with other data"):
-            begin(store, datasets=[{**data, "fingerprint": "bb"}])
-        with pytest.raises(ValueError, match=r"'m' with other settings .*M\(k=1\)"):
-            begin(store, methods=[{**method, "estimator": "M(k=2)"}])
-        assert store.named("datasets")["d"]["features"] == 2
-        assert store.named("methods")["m"]["estimator"] == "M(k=1)"
-
-
-def test_a_link_and_its_target_have_one_lock(tmp_path):
-    (tmp_path / "real").mkdir()
-    target, link = tmp_path / "real" / "r.db", tmp_path / "link.db"
-    link.symlink_to(target)
-    with Store(target, write=True), pytest.raises(ValueError, match="another run is writing"):
-        Store(link, write=True)
-
-
-def test_a_hard_link_and_removed_files_do_not_defeat_the_lock(path):
-    other = path.with_name("other.db")
-    os.link(path, other)
-    with Store(path, write=True):
-        for file in path.parent.iterdir():
-            if file not in (path, other):
-                file.unlink()
-        Store(path).close()  # a reader that ends takes no lock with it
-        code = "import sys; from labelkin.experiments.run.store import Store\n"
-        code += "Store(sys.argv[1], write=True)"
-        for name in (path, other):
-            with pytest.raises(ValueError, match="another run is writing"):
-                Store(name, write=True)
-            command = [sys.executable, "-c", code, str(name)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert "another run is writing" in done.stderr
-    Store(other, write=True).close()
+        begin(store, settings_of_a="A(1)")
+        begin(store, settings_of_a="A(2)")
+        assert Cell("d", "a", 0, 0) not in store.cells()
+        assert len(store.cells()) == 2
+        assert store.facts()["settings of a"] == "A(2)"
 
 
 def test_a_damaged_structure_is_refused_by_name(tmp_path):

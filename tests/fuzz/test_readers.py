@@ -7,7 +7,6 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import read_table, write
-from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.results import check_results, read_results
 from labelkin.experiments.run.store import Store
 from support.damaged import SMALL, cpu_limit, outcome
@@ -111,13 +110,13 @@ def test_tables_of_text(tmp_path):
 def test_stores(tmp_path):
     path = tmp_path / "results.db"
     with Store(path, write=True) as store:
-        store.begin(protocol=Protocol(), started="now", command="…", environment={})
+        store.begin(facts={"folds": "5"}, started="now", command="…", environment={})
         cell = {"dataset": "d", "method": "m", "repeat": 0, "fold": 0, "status": "ok"}
         store.add([{**cell, "hamming_loss": 0.5}])
 
     def read_store(path):
         with Store(path) as store:
-            return store.rows(), store.runs(), store.protocol(), store.named("methods")
+            return store.rows(), store.runs(), store.facts()
 
     assert_read_or_named(path, [path.read_bytes()], read_store, 200)
 

@@ -10,7 +10,6 @@ from scipy import sparse
 from labelkin import LabelTreeClassifier
 from labelkin.metrics import (
     METRICS,
-    coverage_at_k,
     evaluate,
     get_scorer,
     label_propensities,
@@ -31,7 +30,6 @@ def test_by_hand():
     assert recall_at_k(Y, S, 4) == pytest.approx((1 + 1 + 0) / 3)
     first = (1 + 1 / np.log2(4)) / (1 + 1 / np.log2(3))
     assert ndcg_at_k(Y, S, 3) == pytest.approx(first / 3)
-    assert coverage_at_k(Y, S, 3) == pytest.approx(2 / 3)  # labels 0 and 2 of 0, 2 and 3
 
 
 def test_propensity_scored_by_hand():
@@ -98,16 +96,9 @@ def test_columns_without_scores_can_be_left_out():
     for row in scores:
         row[rng.choice(40, 6, replace=False)] = rng.integers(-1, 3, 6) + 0.5
     scores[:, :3] = np.abs(scores[:, :3]) + 1  # three positive ones at least
-    for metric, ties in product([precision_at_k, recall_at_k, ndcg_at_k, coverage_at_k], RULES):
+    for metric, ties in product([precision_at_k, recall_at_k, ndcg_at_k], RULES):
         found = metric(labels, sparse.csr_array(scores), 3, ties=ties)
         assert found == pytest.approx(metric(labels, scores, 3, ties=ties))
-
-
-def test_coverage_of_ties():
-    labels, scores = [[1, 0], [1, 0]], [[0.5, 0.5], [0.5, 0.5]]
-    assert coverage_at_k(labels, scores, 1) == 0
-    assert coverage_at_k(labels, scores, 1, ties="index") == 0
-    assert coverage_at_k([[0, 1], [1, 0]], scores, 1, ties="index") == 1 / 2
 
 
 def test_many_labels_stay_sparse():
@@ -136,7 +127,6 @@ def test_unknown_labels_are_not_ranked():
     assert precision_at_k(unknown, S, 2) == pytest.approx((2 / 2 + 1 / 1) / 2)
     assert recall_at_k(unknown, S, 1) == pytest.approx((1 / 2 + 1) / 2)
     assert ndcg_at_k(unknown, S, 3) == 1
-    assert coverage_at_k(unknown, S, 1) == pytest.approx(2 / 3)
 
 
 ROWWISE = [
@@ -165,7 +155,7 @@ def test_scorer_takes_sparse_probabilities():
 
 
 @pytest.mark.parametrize("k", [0, 5, 2.5, True, "2"])
-@pytest.mark.parametrize("metric", [precision_at_k, recall_at_k, ndcg_at_k, coverage_at_k])
+@pytest.mark.parametrize("metric", [precision_at_k, recall_at_k, ndcg_at_k])
 def test_bad_k(metric, k):
     with pytest.raises(ValueError, match="k must be a whole number from 1 to 4"):
         metric(Y, S, k)

@@ -66,16 +66,6 @@ def average_precision_row(y, r):
     return sum(sum(r[b] <= r[a] for b in yes) / r[a] for a in yes) / len(yes)
 
 
-def is_error_row(y, r):
-    yes, no = split(y)
-    return float(any(r[a] > r[b] for a in yes for b in no))
-
-
-def margin_row(y, r):
-    yes, no = split(y)
-    return max(0, max(r[a] for a in yes) - min(r[b] for b in no)) if yes and no else 0
-
-
 def hamming_loss_row(y, z):
     return sum(a != b for a, b in zip(y, z, strict=True)) / len(y)
 
@@ -107,8 +97,6 @@ RANKING_ROWS = {
     "ranking_loss": ranking_loss_row,
     "one_error": one_error_row,
     "coverage": coverage_row,
-    "is_error": is_error_row,
-    "margin": margin_row,
 }
 LABEL_ROWS = {
     "hamming_loss": hamming_loss_row,
@@ -331,10 +319,8 @@ def test_a_case_computed_by_hand():
     }
     assert figures == pytest.approx(expected)
     assert list(figures) == list(expected) == list(PAPER_METRICS)
-    more = evaluate(Y, S, Z, metrics=["jaccard", "subset_accuracy", "is_error", "margin"])
-    assert more == pytest.approx(
-        {"jaccard": (1 / 3 + 0) / 2, "subset_accuracy": 0, "is_error": 1, "margin": (1 + 1) / 2}
-    )
+    more = evaluate(Y, S, Z, metrics=["jaccard", "subset_accuracy"])
+    assert more == pytest.approx({"jaccard": (1 / 3 + 0) / 2, "subset_accuracy": 0})
 
 
 def test_evaluate_takes_labels_above_one_half_when_none_are_given():
@@ -443,7 +429,7 @@ def test_registry_is_complete_and_its_directions_are_right():
         assert (best > worst) == metric.greater_is_better, name
         assert metric.arrow == ("↑" if best > worst else "↓")
     assert tuple(METRICS)[:7] == PAPER_METRICS
-    assert [m.name for m in METRICS.values() if not m.percent] == ["coverage", "log_loss", "margin"]
+    assert [m.name for m in METRICS.values() if not m.percent] == ["coverage", "log_loss"]
     assert set(metrics.__all__) <= set(dir(metrics))
 
 

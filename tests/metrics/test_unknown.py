@@ -23,8 +23,6 @@ BY_HAND = {
     "one_error": 1 / 3,
     "coverage": (0 + 1 + 2) / 3,
     "average_precision": (1 + 1 / 2 + (1 + 2 / 3) / 2) / 3,
-    "is_error": 2 / 3,
-    "margin": (0 + 1 + 1) / 3,
     "f1": (1 + 0 + 1 / 2) / 3,
     "recall": (1 + 0 + 1 / 2) / 3,
     "precision": (1 + 0 + 1 / 2) / 3,

@@ -384,9 +384,3 @@ def test_decisions(decision, at_least_one, scenes):
     model.decision_.thresholds_[:6] = np.inf  # often the likeliest, and yet not to be filled in
     model.decision_.thresholds_[6:] = 0.9
     assert_same(model, test)
-
-
-def test_decisions_that_stay_in_python(scenes):
-    X, Y, _ = scenes
-    with pytest.raises(ValueError, match="expected_f1' cannot be exported"):
-        to_onnx(DecisionClassifier(decision="expected_f1").fit(X, Y))

@@ -97,13 +97,6 @@ def test_any_number_of_rows():
     assert run(exported, X[:0])[0].shape == (0, 3)
 
 
-def test_decisions_that_stay_in_python():
-    X, Y = measurements(np.random.default_rng(0))
-    model = KinEnsembleClassifier(**SMALL, decision="expected_f1").fit(X[:60], Y[:60])
-    with pytest.raises(ValueError, match="expected_f1' cannot be exported"):
-        to_onnx(model)
-
-
 @pytest.mark.parametrize("density", [0.0, 0.1, 0.9])
 @pytest.mark.parametrize("factor", [1, 1 / 3])
 def test_matrices_are_stored_exactly(density, factor):

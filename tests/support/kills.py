@@ -12,7 +12,6 @@ import numpy as np
 
 from labelkin import MLkNNClassifier
 from labelkin.datasets import write
-from labelkin.experiments.run.plan import Protocol
 from labelkin.experiments.run.store import METRIC_COLUMNS, Store
 from labelkin.persistence import save_model
 from support.data import make_data
@@ -42,7 +41,7 @@ def write_results(path, ready):
     figures = dict.fromkeys(METRIC_COLUMNS, 0.5)
     figures |= {"fit_s": 1.0, "predict_s": 1.0, "status": "ok", "error": None}
     with Store(path, write=True) as store:
-        store.begin(protocol=Protocol(), started="now", command="…", environment={})
+        store.begin(facts={}, started="now", command="…", environment={})
         first = len(store.cells())
         for at in count(first, BATCH):
             places = [

@@ -28,7 +28,6 @@ from labelkin.cli import (
     explain,
     export,
     fit,
-    merge,
     predict,
     report,
     reproduce,
@@ -77,7 +76,7 @@ def _root(
 _DATA, _PAPER = "Your data", "Examples, and the experiments of the VPCME paper"
 for _panel, _module in (
     *((_DATA, one) for one in (evaluate, fit, predict, explain, serve, export)),
-    *((_PAPER, one) for one in (demo, datasets, reproduce, report, merge)),
+    *((_PAPER, one) for one in (demo, datasets, reproduce, report)),
 ):
     _name = _module.__name__.rpartition(".")[2]
     if hasattr(_module, "app"):

@@ -222,7 +222,7 @@ class DecisionOptions:
         method_option(
             metavar="f1|recall:0.9|cost:FN=5|…",
             help="What the predicted labels optimise: f1, macro_f1, micro_f1, jaccard, "
-            "subset_accuracy, cardinality (as many labels as in training), expected_f1, a level "
+            "subset_accuracy, cardinality (as many labels as in training), a level "
             "guaranteed for new rows (recall:0.9, precision:0.9, or macro_recall:0.9 for each "
             "label), or costs: "
             "with cost:FN=5 a missed label costs as much as five wrong ones. By default labels "
@@ -362,7 +362,7 @@ class Decision:
         """
         import numpy as np
 
-        from labelkin.decisions import expected_f1_sets, label_sets
+        from labelkin.decisions import label_sets
 
         if hasattr(scores, "indptr"):
             if self.name != "fixed":
@@ -374,8 +374,6 @@ class Decision:
             chosen.data = (scores.data > cuts[scores.indices]).astype(int)
             chosen.eliminate_zeros()
             return chosen, cuts
-        if self.name == "expected_f1":
-            return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
         known = (learned or {}).get(self.name, {})
         if self.name == "fixed":
             known = {"thresholds": self.cuts(label_names)}
@@ -383,8 +381,7 @@ class Decision:
         if len(cuts) != len(label_names):
             raise ValueError(
                 f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
-                f"with --decide {self.name}, or use --decide expected_f1, --decide cost:FN=5 or "
-                "--threshold."
+                f"with --decide {self.name}, or use --decide cost:FN=5 or --threshold."
             )
         return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
 

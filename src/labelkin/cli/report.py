@@ -10,9 +10,11 @@ from labelkin.cli._output import echo, progress_bar
 
 def command(
     results: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            metavar="RESULTS", help="A store written by labelkin reproduce, or a results.csv."
+            metavar="RESULTS...",
+            help="Stores written by labelkin reproduce, or results.csv files. Of a cell that "
+            "several hold, the first is used.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("report"),
@@ -28,15 +30,14 @@ def command(
     from labelkin.experiments.report.page import write_report
     from labelkin.experiments.run.results import read_results
 
-    recorded = read_results(results)
+    recorded, source = read_results(*results), " ".join(map(str, results))
     names = sorted(set(recorded.results.get("method", ())))
     if reference not in (*names, "vpcme"):
         raise ValueError(
-            f"--reference {reference}: no such method in {results}; its methods: "
-            f"{', '.join(names)}."
+            f"--reference {reference}: no such method in {source}; its methods: {', '.join(names)}."
         )
     with progress_bar("drawing and testing", hidden=False):
-        page = write_report(recorded, out, reference=reference, source=str(results))
+        page = write_report(recorded, out, reference=reference, sources=results)
     failed = sum(status != "ok" for status in recorded.results.get("status", ()))
     cells = f"{len(recorded.results):,} cells"
     echo(cells + (f", {failed:,} of them failed" if failed else ""))

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from labelkin._utils.names import printable
-from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
+from labelkin.cli._output import Interrupted, Notes, echo, progress_bar, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
-    from labelkin.experiments.run.runner import RunView
     from labelkin.experiments.run.sources import Dataset, Source
 
 
@@ -47,14 +45,6 @@ def command(
             "the sixth to the tenth (the first is 0).",
         ),
     ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER/COUNT",
-            help="Compute only a part: 2/4 on the second of four machines. labelkin merge puts "
-            "the stores together.",
-        ),
-    ] = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -64,9 +54,6 @@ def command(
             "predict its test rows.",
         ),
     ] = None,
-    stratified: Annotated[
-        bool, typer.Option("--stratified", help="Spread the labels evenly over the folds.")
-    ] = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -117,12 +104,10 @@ def command(
     A cell is one method on one fold of one repeat of one dataset. Each finished cell is stored
     at once: after an interruption of any kind, the same command resumes the run.
     """
-    from rich.console import Console
-
     from labelkin.experiments.run.groups import QUICK_DATASET, SECOND_SETTINGS, find_group
     from labelkin.experiments.run.peers import COMPARED
-    from labelkin.experiments.run.plan import Plan, Protocol
-    from labelkin.experiments.run.runner import RunView, check_revision, read_stored, run
+    from labelkin.experiments.run.plan import Cell, Plan, Protocol
+    from labelkin.experiments.run.runner import read_stored, run
     from labelkin.experiments.run.sources import find_sources
     from labelkin.methods import user_method
 
@@ -141,33 +126,41 @@ def command(
         sources=find_sources(names, data or [], labels or []),
         methods=tuple(dict.fromkeys([*among, *own])),
         registry={**COMPARED, **own},
-        protocol=Protocol(count, folds or chosen.folds, stratified, seed, first_repeat=first),
-        shard=_parse_shard(shard),
+        protocol=Protocol(count, folds or chosen.folds, seed, first_repeat=first),
     )
-    if not mix_revisions:
-        check_revision(plan, store, retry)
-    console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     command_line = shell_line("labelkin", *(context.obj or []))
-    view = RunView(f"{chosen.title} · {plan} · store {store}", console)
-    try:
-        rows = run(
-            plan,
-            store,
-            jobs=jobs,
-            retry=retry,
-            command=command_line,
-            view=view,
-            loaded=_print_guesses,
-        )
-    except KeyboardInterrupt:
-        stored = len(read_stored(store).keys() & set(plan.cells()))
-        raise Interrupted(
-            f"interrupted: {stored} of {len(plan.cells())} cells are stored in {store}; "
-            f"resume with: {command_line}"
-        ) from None
-    _print_summary(plan, store, rows, view)
+    total, heading = len(plan.cells()), f"{chosen.title} · {plan} · store {store}"
+    with progress_bar("cells", total, hidden=False) as show:
+
+        def stored(done: int, rows: list[dict[str, Any]]) -> None:
+            show(completed=done)
+            if not rows:
+                echo(heading + (f" ({done} already stored)" if done else ""))
+            elif rows[-1]["status"] != "ok":
+                echo(f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}")
+            if 10 * done // total > 10 * (done - len(rows)) // total:  # each tenth
+                echo(f"{done}/{total} cells")
+
+        try:
+            found = run(
+                plan,
+                store,
+                jobs=jobs,
+                retry=retry,
+                mix_revisions=mix_revisions,
+                command=command_line,
+                loaded=_print_guesses,
+                stored=stored,
+            )
+        except KeyboardInterrupt:
+            n_stored = len(read_stored(store).keys() & set(plan.cells()))
+            raise Interrupted(
+                f"interrupted: {n_stored} of {total} cells are stored in {store}; "
+                f"resume with: {command_line}"
+            ) from None
+    _print_summary(plan, store, found)
 
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
@@ -187,31 +180,21 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     return first, end
 
 
-def _parse_shard(text: str | None) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)\s*/\s*(\d+)", (text or "1/1").strip())
-    if not found or not 1 <= int(found[1]) <= int(found[2]):
-        raise ValueError(f"--shard {text}: write it as 2/4, the second of four parts.")
-    return int(found[1]), int(found[2])
+def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
 
-
-def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "RunView") -> None:
     from labelkin.experiments.run.plan import Cell
     from labelkin.experiments.run.runner import print_means
 
-    console = view.console
-    console.print()
-    print_means(plan, rows, console)
-    computed = f", {view.computed} of them computed now" if view.before else ""
-    console.print(f"\n{len(rows)} cells in {printable(str(path))}{computed}", markup=False)
+    echo("")
+    print_means(plan, rows, Console(highlight=False))
+    echo("", f"{len(rows)} cells in {path}")
     failures = [row for row in rows if row["status"] != "ok"]
     if failures:
-        console.print("* without the folds that failed")
-    for row in failures[:5]:
-        line = printable(f"failed: {Cell.of(row)}: {row['error']}")
-        console.print(line, style="red", markup=False, soft_wrap=True)
+        shown = (f"failed: {Cell.of(row)}: {row['error']}" for row in failures[:5])
+        echo("* without the folds that failed", *shown)
     if len(failures) > 5:
-        console.print(f"… and {len(failures) - 5} more failed", style="red")
-    next_line = shell_line("labelkin", "report", path, "--out", "report")
-    console.print(f"next: {printable(next_line)}", style="bold", markup=False)
+        echo(f"… and {len(failures) - 5} more failed")
+    echo(f"next: {shell_line('labelkin', 'report', path, '--out', 'report')}")
     if failures:
         raise typer.Exit(1)

@@ -1,7 +1,6 @@
 """From probabilities to label sets."""
 
 from labelkin.decisions._classifier import DecisionClassifier
-from labelkin.decisions._cuts import expected_f1_sets
 from labelkin.decisions._label_decision import (
     DECISIONS,
     LabelDecision,
@@ -14,7 +13,6 @@ __all__ = [
     "DECISIONS",
     "DecisionClassifier",
     "LabelDecision",
-    "expected_f1_sets",
     "label_sets",
     "learn_thresholds",
     "parse_guarantee",

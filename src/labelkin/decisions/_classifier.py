@@ -19,7 +19,6 @@ from labelkin.base import Array, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
     LabelDecision,
     check_decision,
-    needs_scores,
     out_of_sample_scores,
 )
 from labelkin.decisions._wrapper import WrappingClassifier
@@ -46,10 +45,10 @@ class DecisionClassifier(WrappingClassifier):
         targets and has ``predict_proba`` or ``decision_function``, pipelines included. None:
         ``MLkNNClassifier()``.
     decision : str, default="auto"
-        "fixed", "cardinality", "expected_f1" or the metric to optimise: "f1", "jaccard",
-        "subset_accuracy", "hamming_loss", "micro_f1", "macro_f1", "weighted_f1"; or a level that
-        new rows are to reach: "recall:0.9", "precision:0.9", or "macro_recall:0.9" and
-        "macro_precision:0.9" for each label. See `LabelDecision` for what is guaranteed.
+        "fixed", "cardinality" or the metric to optimise: "f1", "jaccard", "subset_accuracy",
+        "hamming_loss", "micro_f1", "macro_f1"; or a level that new rows are to reach:
+        "recall:0.9", "precision:0.9", or "macro_recall:0.9" and "macro_precision:0.9" for each
+        label. See `LabelDecision` for what is guaranteed.
     cv : int or splitter, default=5
         Folds for the out-of-fold scores; an int: stratified by the labels.
     at_least_one, shrinkage
@@ -164,7 +163,7 @@ class DecisionClassifier(WrappingClassifier):
         target = self._as_fitted(base, y)
         self.estimator_ = clone(base)
         scores = self._fit_estimator(X, target, y.shape, params)
-        if scores is None and needs_scores(self.decision) and len(y) > 1:
+        if scores is None and self.decision != "fixed" and len(y) > 1:
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
         self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
@@ -184,11 +183,6 @@ class DecisionClassifier(WrappingClassifier):
         """Return the thresholds of a dict by the numbers of the labels."""
         if not isinstance(self.cut, dict):
             return {}
-        if self.decision == "expected_f1":
-            raise ValueError(
-                "decision='expected_f1' has no thresholds: choose another decision, or leave out "
-                "cut."
-            )
         names, found = label_names(self), {}
         numbers = dict(zip([*names, *range(n_labels)], [*range(n_labels)] * 2, strict=True))
         for label, threshold in self.cut.items():
@@ -206,7 +200,7 @@ class DecisionClassifier(WrappingClassifier):
         self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
     ) -> Array | None:
         """Fit on all rows; return the out-of-sample scores that come with it, if any."""
-        estimator, (n, q), needed = self.estimator_, shape, needs_scores(self.decision)
+        estimator, (n, q), needed = self.estimator_, shape, self.decision != "fixed"
         known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
         self.scores_from_, scores = None, None
         if isinstance(estimator, FrozenEstimator):

@@ -10,12 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils import gen_batches
 
 from labelkin.base import Array
-
-_MOST_LABELS = 64  # of a set of largest expected F1
 
 # Value of one row from the numbers of predicted, shared and true labels, and of all labels.
 RowValue = Callable[[Any, Any, Any, int], Array]
@@ -79,70 +75,3 @@ def best_cut(ordered: Array, values: Array, reference: float) -> float:
         return float(np.nextafter(above, -np.inf))
     middle = below + (above - below) / 2
     return middle if middle < above else below
-
-
-def expected_f1_sets(proba: ArrayLike) -> Array:
-    """Return the label set of largest expected F1 of each row, its labels taken as independent.
-
-    It consists of a row's most likely labels; how many follows from the distribution of the
-    number of true labels inside and outside of them (Ye et al. 2012). Exact up to 64 labels;
-    with more, at most 64 are predicted and larger true sets are treated alike.
-
-    Parameters
-    ----------
-    proba : array-like of shape (n, q)
-        P(label = 1), calibrated.
-
-    Returns
-    -------
-    ndarray of bool of shape (n, q)
-
-    Examples
-    --------
-    One half would predict nothing:
-
-    >>> expected_f1_sets([[0.45, 0.4, 0.02]])
-    array([[ True,  True, False]])
-    """
-    P = np.asarray(proba, dtype=np.float64)
-    if P.ndim != 2 or not ((P >= 0) & (P <= 1)).all():
-        raise ValueError("proba must be a matrix of probabilities, between 0 and 1.")
-    return np.vstack([_expected_f1_sets(P[rows]) for rows in gen_batches(len(P), 1024)])
-
-
-def _expected_f1_sets(P: Array) -> Array:
-    n, q = P.shape
-    order = np.argsort(-P, axis=1, kind="stable")
-    p = np.take_along_axis(P, order, axis=1)
-    most = min(q, _MOST_LABELS)
-    # outside[k]: distribution of the number of true labels after the first k.
-    outside = np.zeros((most + 1, n, most + 1))
-    number = np.zeros((n, most + 1))
-    number[:, 0] = 1
-    for k in range(q, -1, -1):
-        if k < q:
-            number = _one_more(number, p[:, k])
-        if k <= most:
-            outside[k] = number
-    inside = np.zeros((n, most + 1))
-    inside[:, 0] = 1
-    expected = np.empty((n, most + 1))
-    expected[:, 0] = outside[0][:, 0]  # the empty set is right when nothing is true
-    a = np.arange(most + 1)
-    for k in range(1, most + 1):
-        inside = _one_more(inside, p[:, k - 1])
-        reward = 2 * a[:, None] / (k + a[:, None] + a)
-        expected[:, k] = ((inside @ reward) * outside[k]).sum(axis=1)
-    size = np.argmax(expected, axis=1)
-    sets = np.zeros((n, q), dtype=bool)
-    np.put_along_axis(sets, order, np.arange(q) < size[:, None], axis=1)
-    return sets
-
-
-def _one_more(number: Array, p: Array) -> Array:
-    """Distribution of a count after one more independent event; the last entry is "or more"."""
-    moved = number * p[:, None]
-    grown = number - moved
-    grown[:, 1:] += moved[:, :-1]
-    grown[:, -1] += moved[:, -1]
-    return grown

@@ -17,17 +17,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import as_matrix, split_unknown
 from labelkin.base import Array
-from labelkin.decisions._cuts import ROW_VALUES, best_cut, expected_f1_sets, values_at_cuts
+from labelkin.decisions._cuts import ROW_VALUES, best_cut, values_at_cuts
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
 from labelkin.rows import as_dense, to_numpy
 
 # Metrics with one threshold for all labels, and with one for each label.
 _SHARED = ("f1", "jaccard", "subset_accuracy", "micro_f1")
-_BY_LABEL = ("hamming_loss", "macro_f1", "weighted_f1")
+_BY_LABEL = ("hamming_loss", "macro_f1")
 _TARGETS = (*_SHARED, *_BY_LABEL)
 
-DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", "expected_f1", *_TARGETS)
+DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", *_TARGETS)
 """Values of ``decision=``; besides, "recall:0.9" and its like guarantee a level."""
 
 # Between F1, which favours large sets, and subset accuracy, which favours small ones.
@@ -38,24 +38,16 @@ def check_decision(decision: Any) -> None:
     """Raise a ValueError that names the alternatives if `decision` is not a decision."""
     if decision in DECISIONS or parse_guarantee(decision):
         return
-    metric = METRICS.get(decision) if isinstance(decision, str) else None
-    if metric is None:
-        why = "is not known"
-    elif metric.needs == "score":
+    name, why = str(decision).partition(":")[0], "is not known"
+    if name in METRICS and METRICS[name].needs == "score":
         why = "is a metric of rankings, which no threshold changes"
-    else:
+    elif name.endswith(("recall", "precision")):
         why = "alone is optimal if every label is predicted, or hardly any"
-    name = str(decision).partition(":")[0]
     example = f"{name if name in GUARANTEES else 'recall'}:0.9"
     raise ValueError(
         f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}, or a level such as "
         f"{example}."
     )
-
-
-def needs_scores(decision: str) -> bool:
-    """Return whether a decision is learned from scores; if not, any scores will do."""
-    return decision not in ("fixed", "expected_f1")
 
 
 class LabelDecision(BaseEstimator):
@@ -71,9 +63,7 @@ class LabelDecision(BaseEstimator):
           the training rows have.
         - "f1" (by example), "jaccard", "subset_accuracy", "micro_f1": the one threshold for all
           labels that is best for this metric.
-        - "hamming_loss", "macro_f1", "weighted_f1": the best threshold of each label.
-        - "expected_f1": the set of largest expected F1 of each row (`expected_f1_sets`). Needs
-          calibrated probabilities, and learns nothing from the labels.
+        - "hamming_loss", "macro_f1": the best threshold of each label.
         - "auto": "jaccard". It lies between F1, which favours large sets, and subset accuracy,
           which favours small ones.
         - "recall:0.9", with any level: the largest threshold for all labels with which new rows
@@ -87,7 +77,7 @@ class LabelDecision(BaseEstimator):
     at_least_one : bool or "auto", default="auto"
         Whether a row without a label above its threshold gets the label of its top score.
         "auto": if that improves the metric on the training scores; never for "fixed",
-        "cardinality", "expected_f1" and guaranteed levels.
+        "cardinality" and guaranteed levels.
     shrinkage : float, default=20
         The threshold of a single label is the mean of its own best threshold, weighted by the
         number of rows with the label (or without it, where those are fewer), and of the best
@@ -100,7 +90,7 @@ class LabelDecision(BaseEstimator):
     ----------
     thresholds_ : ndarray of shape (n_labels,)
         A label is predicted when its score is larger. ∞ for a label that no training row has,
-        −∞ for one that all have. (All NaN for "expected_f1".)
+        −∞ for one that all have.
     at_least_one_ : bool
         Whether empty sets are filled.
     metric_ : str or None
@@ -143,8 +133,6 @@ class LabelDecision(BaseEstimator):
 
     A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei. Learn then test: calibrating predictive
     algorithms to achieve risk control. Annals of Applied Statistics, 2025.
-
-    N. Ye, K. Chai, W. Lee, H. Chieu. Optimizing F-measures: a tale of two approaches. ICML 2012.
 
     Examples
     --------
@@ -228,7 +216,7 @@ class LabelDecision(BaseEstimator):
                 value = chosen.sign * chosen(target, label_sets(scores, thresholds, at_least_one))
                 if value > best:
                     best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
-        if needs_scores(self.decision):
+        if self.decision != "fixed":
             # A label that is constant in training stays as it is; one of no known row is never
             # predicted.
             self.thresholds_[(known <= Y).all(axis=0)] = -np.inf
@@ -236,7 +224,7 @@ class LabelDecision(BaseEstimator):
         return self
 
     def _thresholds_without_metric(self, scores: Array, Y: Array, known: Array) -> Array:
-        """Return the thresholds of "fixed", "cardinality" and "expected_f1"."""
+        """Return the thresholds of "fixed" and "cardinality"."""
         cut: Any = np.asarray(self.cut, dtype=np.float64)
         if cut.ndim and (self.decision != "fixed" or cut.shape != Y.shape[1:]):
             raise ValueError(
@@ -247,7 +235,7 @@ class LabelDecision(BaseEstimator):
             scores = _top_first(scores) if self.at_least_one_ else scores
             ordered = np.sort(scores[known])[::-1]
             cut = best_cut(ordered, -np.abs(np.arange(ordered.size + 1) - Y.sum()), float(cut))
-        return np.full(Y.shape[1], np.nan if self.decision == "expected_f1" else cut)
+        return np.full(Y.shape[1], cut)
 
     def _thresholds(self, scores: Array, Y: Array, known: Array, at_least_one: bool) -> Array:
         """Return the best thresholds on these rows, those of single labels shrunk."""
@@ -289,8 +277,6 @@ class LabelDecision(BaseEstimator):
                 f"scores must have the shape (n, {len(self.thresholds_)}), one column per label, "
                 f"not {array.shape}."
             )
-        if self.decision == "expected_f1":
-            return _fill(expected_f1_sets(array), array, self.at_least_one_)
         return label_sets(array, self.thresholds_, self.at_least_one_)
 
 
@@ -309,12 +295,8 @@ def label_sets(scores: Array, thresholds: Array, at_least_one: bool = False) -> 
 
     With `at_least_one`, a row without such a label gets the label of its top score.
     """
-    return _fill(scores > thresholds, scores, at_least_one, ~np.isposinf(thresholds))
-
-
-def _fill(sets: Array, scores: Array, at_least_one: bool, allowed: Any = True) -> Array:
-    """Give empty sets the label of their top score, the first of equal ones."""
-    if at_least_one and np.any(allowed):
+    sets, allowed = scores > thresholds, ~np.isposinf(thresholds)
+    if at_least_one and allowed.any():
         empty = np.flatnonzero(~sets.any(axis=1))
         top = np.where(allowed, scores[empty], -np.inf).argmax(axis=1)
         sets[empty, top] = True
@@ -353,7 +335,9 @@ def learn_thresholds(classifier: Any, y: Any) -> dict[str, dict[str, Any]]:
     if scores is None or scores.shape != np.shape(y):
         return {}
     found = {}
-    for name in (*filter(needs_scores, DECISIONS), "recall:0.9", "precision:0.9"):
+    for name in (*DECISIONS, "recall:0.9", "precision:0.9"):
+        if name == "fixed":
+            continue  # it learns nothing
         try:
             decision = LabelDecision(name).fit(scores, y)
         except ValueError:

@@ -51,100 +51,81 @@ def guaranteed_thresholds(name: str, level: float, scores: Array, Y: Array) -> A
     Unknown labels (NaN in Y) do not count. Where no threshold has the guarantee, a ValueError says
     so; of single labels, a warning does, and those get the nearest there is.
     """
-    if name == "recall":
-        return np.full(Y.shape[1], _recall_threshold(level, scores, Y))
-    if name == "precision":
-        return np.full(Y.shape[1], _precision_threshold(level, scores, Y))
-    by_label = _label_recall if name == "macro_recall" else _label_precision
-    found = [by_label(level, s, y) for s, y in zip(scores.T, Y.T, strict=True)]
-    short = sum(not reached for _, reached in found)
-    if short == len(found):
+    find = _recall_threshold if name.endswith("recall") else _precision_threshold
+    decision, rows, q = f"decision='{name}:{level:g}'", plural(len(Y), "row"), Y.shape[1]
+    if not name.startswith("macro"):
+        threshold, is_reached = find(level, scores, Y)
+        if is_reached:
+            return np.full(q, threshold)
+        if name == "precision":
+            raise ValueError(
+                f"{decision} cannot be reached with these {rows}: no threshold has this precision "
+                f"with a certainty of {100 * CERTAINTY:.0f} %; ask for a lower level, or add rows."
+            )
+        n, least = int((Y > 0).any(axis=1).sum()), int(np.ceil(1 / (1 - level) - 1e-9)) - 1
         raise ValueError(
-            f"decision='{name}:{level:g}' cannot be reached for any label with these "
-            f"{plural(len(Y), 'row')}: ask for a lower level, or add rows."
+            f"{decision} needs at least {least} rows that have a label, and there "
+            f"{'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
         )
-    if short:
+    thresholds, reached = zip(
+        *(find(level, scores[:, [j]], Y[:, [j]]) for j in range(q)), strict=True
+    )
+    if not any(reached):
+        raise ValueError(
+            f"{decision} cannot be reached for any label with these {rows}: ask for a lower level, "
+            "or add rows."
+        )
+    if not all(reached):
         instead = (
             "they are predicted from the lowest score of a row that has them"
             if name == "macro_recall"
             else "they are never predicted"
         )
         warnings.warn(
-            f"decision='{name}:{level:g}' cannot be reached for {short} of "
-            f"{plural(len(found), 'label')} with these {plural(len(Y), 'row')}: {instead}.",
+            f"{decision} cannot be reached for {q - sum(reached)} of {plural(q, 'label')} with "
+            f"these {rows}: {instead}.",
             UserWarning,
             stacklevel=4,
         )
-    return np.array([threshold for threshold, _ in found])
+    return np.array(thresholds)
 
 
-def _recall_threshold(level: float, scores: Array, Y: Array) -> float:
-    """Return the largest threshold of all labels with the guarantee, by conformal risk control."""
+def _recall_threshold(level: float, scores: Array, Y: Array) -> tuple[float, bool]:
+    """Return the largest threshold with the guarantee, and whether it has it.
+
+    By conformal risk control; without the guarantee, it is the largest that misses no label.
+    """
     labelled = (Y > 0).any(axis=1)
-    n = int(labelled.sum())
-    allowed = _allowed_losses(level, n)
-    if allowed < 0:
-        least = int(np.ceil(1 / (1 - level) - 1e-9)) - 1
-        raise ValueError(
-            f"decision='recall:{level:g}' needs at least {least} rows that have a label, and there "
-            f"{'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
-        )
+    if not labelled.any():
+        return np.inf, False
+    # The largest sum of losses with which a new one is at most 1 − level on average
+    allowed = (1 - level) * (labelled.sum() + 1) - 1 + 1e-9
     ordered, losses = values_at_cuts(
         Y[labelled] > 0, scores[labelled], lambda predicted, shared, true, q: 1 - shared / true
     )
     # Cuts are possible where a score differs from the one before.
     possible = np.append(True, np.append(ordered[1:] < ordered[:-1], True))
-    cut = int(np.flatnonzero(possible & (losses <= allowed + 1e-9))[0])
-    return float(np.nextafter(ordered[cut - 1], -np.inf)) if cut else np.inf
+    cut = int(np.flatnonzero(possible & (losses <= max(allowed, 0) + 1e-9))[0])
+    return float(np.nextafter(ordered[cut - 1], -np.inf)) if cut else np.inf, bool(allowed >= 0)
 
 
-def _label_recall(level: float, scores: Array, y: Array) -> tuple[float, bool]:
-    """Return a label's largest threshold with the guarantee, and whether it has it."""
-    positive = np.sort(scores[y > 0])
-    if not len(positive):
-        return np.inf, False
-    missed = int(_allowed_losses(level, len(positive)))
-    threshold = np.nextafter(positive[max(missed, 0)], -np.inf)
-    return float(threshold), _allowed_losses(level, len(positive)) >= 0
+def _precision_threshold(level: float, scores: Array, Y: Array) -> tuple[float, bool]:
+    """Return the smallest threshold with the guarantee, and whether there is one.
 
-
-def _allowed_losses(level: float, n: int) -> float:
-    """Return the largest sum of n losses with which a new one is at most 1 − level on average."""
-    return (1 - level) * (n + 1) - 1 + 1e-9
-
-
-def _precision_threshold(level: float, scores: Array, Y: Array) -> float:
-    """Return the smallest threshold of all labels with the guarantee, by Learn-Then-Test."""
-    grid = _thresholds(scores)
+    By Learn-Then-Test, with the exact binomial test of a single label, whose rows are right or
+    wrong.
+    """
+    finite = scores[np.isfinite(scores)]
+    grid = expit(_GRID) if ((finite >= 0) & (finite <= 1)).all() else _GRID
     predicted, wrong = (
         _count_above(scores, known, grid) for known in (~np.isnan(Y), np.equal(Y, 0))
     )
-    p_values = _betting_p_values(wrong / np.maximum(predicted, 1), predicted > 0, 1 - level)
+    if Y.shape[1] == 1:
+        p_values = binom.cdf(wrong.sum(axis=0), predicted.sum(axis=0), 1 - level)
+    else:
+        p_values = _betting_p_values(wrong / np.maximum(predicted, 1), predicted > 0, 1 - level)
     threshold = _smallest_rejected(grid, p_values, level)
-    if np.isinf(threshold):
-        raise ValueError(
-            f"decision='precision:{level:g}' cannot be reached with these "
-            f"{plural(len(Y), 'row')}: no threshold has this precision with a certainty of "
-            f"{100 * CERTAINTY:.0f} %; ask for a lower level, or add rows."
-        )
-    return threshold
-
-
-def _label_precision(level: float, scores: Array, y: Array) -> tuple[float, bool]:
-    """Return a label's smallest threshold with the guarantee, and whether it has it."""
-    grid = _thresholds(scores)
-    known = ~np.isnan(y)
-    counts = [
-        _count_above(scores[None], one[None], grid)[0] for one in (known, known & np.equal(y, 0))
-    ]
-    threshold = _smallest_rejected(grid, binom.cdf(counts[1], counts[0], 1 - level), level)
     return threshold, bool(np.isfinite(threshold))
-
-
-def _thresholds(scores: Array) -> Array:
-    """Return the tested thresholds, decreasing, for probabilities or for other scores."""
-    finite = scores[np.isfinite(scores)]
-    return expit(_GRID) if ((finite >= 0) & (finite <= 1)).all() else _GRID
 
 
 def _count_above(scores: Array, counted: Array, grid: Array) -> Array:

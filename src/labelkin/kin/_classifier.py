@@ -94,8 +94,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         in ``Limits(seconds=600)``.
     decision : str, default="fixed"
         How probabilities become label sets. "fixed" predicts labels with a probability above
-        one half, which is best for the Hamming loss; with "auto", "cardinality", "expected_f1"
-        or the name of a metric, such as "f1", cuts are chosen on `oob_proba_`; with
+        one half, which is best for the Hamming loss; with "auto", "cardinality" or the name of a
+        metric, such as "f1", cuts are chosen on `oob_proba_`; with
         "recall:0.9" or "precision:0.9" so that new rows reach that level (all rows of positive
         weight count alike). See `labelkin.decisions.LabelDecision`.
     n_jobs : int, default=None

@@ -90,26 +90,6 @@ def ndcg_at_k(
     return _mean("ndcg", y_true, y_score, k, propensity, ties)
 
 
-def coverage_at_k(y_true: Any, y_score: Any, k: int = 5, *, ties: Ties = "against") -> float:
-    """Share of the labels in `y_true` that are found among the first k of at least one row.
-
-    A label that no row has is not counted.
-
-    Examples
-    --------
-    The second label is relevant in the second row, and not found:
-
-    >>> coverage_at_k([[1, 0, 0], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.8, 0.2, 0.3]], k=1)
-    0.5
-    """
-    Y, S, _ = _check(y_true, y_score, k, ties)
-    found = np.zeros(Y.shape[1], dtype=bool)
-    for relevant, first, columns in _blocks(Y, S, k, ties, np.ones(Y.shape[1])):
-        hits = np.take_along_axis(relevant, first, axis=1) > 0
-        found[columns[first[hits]]] = True
-    return float(found.sum() / max(len(np.unique(Y.indices)), 1))
-
-
 def label_propensities(y_train: Any, A: float = 0.55, B: float = 1.5) -> np.ndarray:
     """Return the probability that a relevant label is marked as such, by its frequency.
 
@@ -148,8 +128,15 @@ def _mean(
     ties: Ties,
 ) -> float:
     """Return the mean of gains / norm; with propensities, divided by the largest possible."""
-    Y, S, n_known = _check(y_true, y_score, k, ties)
-    q = Y.shape[1]
+    check_ties(ties)
+    Y, S, known = check_match(y_true, y_score, "y_score", keep_sparse=True)
+    n, q = Y.shape
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= q:
+        raise ValueError(f"k must be a whole number from 1 to {q}, not {k!r}.")
+    n_known = np.full(n, q)
+    if known is not None:  # unknown labels rank last
+        S, n_known = np.where(known, S, -np.inf), known.sum(axis=1)
+    Y = sparse.csr_array(Y)
     p = np.ones(q) if propensity is None else np.asarray(propensity, dtype=float)
     if p.shape != (q,) or not ((p > 0) & (p <= 1)).all():
         raise ValueError(f"propensity must hold {q} numbers above 0 and up to 1, one per label.")
@@ -162,22 +149,22 @@ def _mean(
     else:
         norm = np.append(1.0, discount.cumsum())[np.minimum(size, k)]
     reached, largest = [], []
-    for gains, first, _ in _blocks(Y, S, k, ties, 1 / p):
+    for gains, first in _blocks(Y, S, k, ties, 1 / p):
         reached.append(np.take_along_axis(gains, first, axis=1) @ discount)
         if propensity is not None:
             best = -np.sort(np.partition(-gains, k - 1, axis=1)[:, :k], axis=1)
             largest.append(best @ discount)
     total = (np.concatenate(reached) / norm).sum()
     if propensity is None:
-        return float(total / Y.shape[0])
+        return float(total / n)
     possible = (np.concatenate(largest) / norm).sum()
     return float(total / possible) if possible else 0.0
 
 
 def _blocks(
     Y: Any, S: Any, k: int, ties: Ties, worth: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield the gains of some rows, dense, their first k columns, and the labels of all columns.
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the gains of some rows, dense, and their first k columns.
 
     Where all rows have k positive scores, labels that none of them has or scores are left out.
     """
@@ -196,16 +183,4 @@ def _blocks(
         tie = -label if ties == "index" else gains[row, label]
         order = np.lexsort((tie, -scores[row, label], row))
         place = np.arange(len(row)) - np.searchsorted(row, row)
-        yield gains, label[order][place < k].reshape(-1, k), columns
-
-
-def _check(y_true: Any, y_score: Any, k: int, ties: Ties) -> tuple[Any, Any, np.ndarray]:
-    """Return labels, scores, and the number of known labels of each row; unknown ones rank last."""
-    check_ties(ties)
-    Y, S, known = check_match(y_true, y_score, "y_score", keep_sparse=True)
-    n_known = np.full(*Y.shape)
-    if known is not None:
-        S, n_known = np.where(known, S, -np.inf), known.sum(axis=1)
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= Y.shape[1]:
-        raise ValueError(f"k must be a whole number from 1 to {Y.shape[1]}, not {k!r}.")
-    return sparse.csr_array(Y), S, n_known
+        yield gains, label[order][place < k].reshape(-1, k)

@@ -148,43 +148,6 @@ def log_loss(y_true: Any, y_score: Any) -> float:
     return float(skm.log_loss(y, s, labels=[0, 1]))
 
 
-def is_error(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
-    """Share of rows whose ranking is not perfect.
-
-    A ranking is perfect when every relevant label scores strictly higher than every
-    irrelevant one; a row where either kind is missing is perfect.
-
-    Examples
-    --------
-    >>> is_error([[1, 0, 1], [1, 0, 1]], [[0.9, 0.1, 0.5], [0.9, 0.5, 0.5]])
-    0.5
-    """
-    return _mean_over_rows(lambda Y, S: -_best(-S, Y) <= _best(S, 1 - Y), y_true, y_score, ties)
-
-
-def margin(y_true: Any, y_score: Any, *, ties: Ties = "against") -> float:
-    """Positions from the best irrelevant down to the worst relevant label, mean over rows.
-
-    Zero for a perfect ranking, and where either kind of label is missing. Tied irrelevant
-    labels are ranked before relevant ones.
-
-    Examples
-    --------
-    The best irrelevant label is ranked second, the worst relevant one fourth:
-
-    >>> margin([[1, 0, 0, 1]], [[0.9, 0.8, 0.7, 0.1]])
-    2.0
-    """
-
-    def distance(Y: np.ndarray, S: np.ndarray) -> np.ndarray:
-        worst_relevant, best_irrelevant = -_best(-S, Y), _best(S, 1 - Y)
-        depth = np.count_nonzero(worst_relevant[:, None] <= S, axis=1)
-        height = np.count_nonzero(best_irrelevant[:, None] < S, axis=1) + 1
-        return np.maximum(depth - height, 0)
-
-    return _mean_over_rows(distance, y_true, y_score, ties)
-
-
 def _mean_over_rows(
     metric: Callable[[np.ndarray, np.ndarray], np.ndarray], y_true: Any, y_score: Any, ties: Ties
 ) -> float:

@@ -117,8 +117,6 @@ def _all_metrics() -> dict[str, Metric]:
         Metric("micro_auc", "Micro AUC", partial(ranking.auc, average="micro"), "score", up),
         Metric("macro_auc", "Macro AUC", partial(ranking.auc, average="macro"), "score", up),
         Metric("log_loss", "Log loss", ranking.log_loss, "score", down, percent=False),
-        Metric("is_error", "Is-error", ranking.is_error, "score", down, **tied),
-        Metric("margin", "Margin", ranking.margin, "score", down, percent=False, **tied),
     ]
     for title, first, k in [
         ("Precision", at_k.precision_at_k, 1),

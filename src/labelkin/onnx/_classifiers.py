@@ -135,11 +135,6 @@ def _decision(model: DecisionClassifier, rows: Any) -> Prediction:
 
 def _decide(decision: LabelDecision, scores: Tensor) -> Prediction:
     """Return a prediction of the labels that a decision makes of scores."""
-    if decision.decision == "expected_f1":
-        raise ValueError(
-            "decision='expected_f1' cannot be exported to ONNX; choose one of thresholds, such "
-            "as 'f1'."
-        )
     thresholds = np.asarray(decision.thresholds_, dtype=np.float64)
     labels = scores > thresholds
     allowed = ~np.isposinf(thresholds)

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -28,21 +27,16 @@ from labelkin.experiments.report.statistics import (
     friedman,
     paired_t_test,
 )
-from labelkin.experiments.run.groups import GROUPS, SECOND_SETTINGS
+from labelkin.experiments.run.groups import COMPONENTS, GROUPS, SECOND_SETTINGS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
 from labelkin.metrics import Metric
 
-Test = Literal["paired", "corrected"]
-
-TESTS: tuple[Test, ...] = ("paired", "corrected")
+TESTS = ("paired", "corrected")
 """The tests on one dataset: the paper's, and one that allows for shared training rows."""
 
 PAPER_DATASETS = GROUPS["table3"].datasets
 """The paper's datasets in the order of its tables."""
-
-COMPONENTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
-"""Methods of the paper's Group 4, which it compares with VPCME alone (Figure 2)."""
 
 _PARAMETERS = {"threshold": "Θ", "size": "S"}
 _ALPHA = 0.01  # the paper's level
@@ -118,7 +112,7 @@ class Contrast:
     """p-value of the paired test; NaN for fewer than two folds."""
     corrected: float = float("nan")
 
-    def mark(self, test: Test) -> str:
+    def mark(self, test: str) -> str:
         """Return • where the first is better at 1 %, ○ where it is worse, else nothing."""
         if not getattr(self, test) < _ALPHA:
             return ""
@@ -216,46 +210,46 @@ class Comparison:
         )
 
     @property
-    def readings(self) -> dict[str, dict[str, str]]:
-        """The methods of the paper's Table 3 by its columns, for each reading of their settings.
+    def readings(self) -> dict[str, list[str]]:
+        """The methods of the paper's Table 3 in its order, for each reading of their settings.
 
         The second reading has the settings that the printed columns match (RAkEL with k = 3,
         features scaled as in WEKA); it is left out where no method has them.
         """
         second = {column(name): name for name in self.methods if name in SECOND_SETTINGS}
-        text = {name: name for name in COLUMNS if name in self.methods}
-        matching = {name: second.get(name, name) for name in COLUMNS if name in text | second}
+        text = [name for name in COLUMNS if name in self.methods]
+        matching = [second.get(name, name) for name in COLUMNS if name in {*text, *second}]
         readings = {"settings of the text": text, "settings of the published columns": matching}
         return readings if second else {"settings of the text": text}
 
     def in_paper_columns(self, reading: str) -> "Comparison":
         """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        columns = self.readings[reading]
-        names = {method: name for name, method in columns.items()}
-        chosen = self.among(names)
-        frame = chosen.frame.assign(method=chosen.frame["method"].map(names))
-        return replace(chosen, frame=frame, methods=list(columns), reference=None)
+        chosen = self.among(self.readings[reading])
+        frame = chosen.frame.assign(method=chosen.frame["method"].map(column))
+        names = list(map(column, chosen.methods))
+        return replace(chosen, frame=frame, methods=names, reference=None)
 
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
-        found = {}
-        for dataset in self.datasets:
-            rows = self.common[self.common["dataset"] == dataset]
-            rows = rows.set_index(["repeat", "fold", "method"])
-            for name in MEASURES:
-                found[dataset, name] = rows[name].unstack().reindex(columns=self.methods)
-        return found
+        rows = {name: self.common[self.common["dataset"] == name] for name in self.datasets}
+        return {
+            (dataset, name): found.pivot(
+                index=["repeat", "fold"], columns="method", values=name
+            ).reindex(columns=self.methods)
+            for (dataset, found), name in product(rows.items(), MEASURES)
+        }
 
     @cached_property
     def _means(self) -> dict[str, pd.DataFrame]:
         """Means by measure, rounded, so that those equal in exact arithmetic share a rank."""
-        found = {}
-        for measure in MEASURES:
-            means = {name: self._folds[name, measure].mean() for name in self.datasets}
-            frame = pd.DataFrame(means, dtype=float).T.reindex(columns=self.methods)
-            found[measure] = frame.round(_DECIMALS)
-        return found
+        found = {key: values.mean() for key, values in self._folds.items()}
+        return {
+            measure: pd.DataFrame({d: found[d, measure] for d in self.datasets}, dtype=float)
+            .T.reindex(columns=self.methods)
+            .round(_DECIMALS)
+            for measure in MEASURES
+        }
 
     def values(self, dataset: str, method: str, measure: Metric) -> pd.Series:
         """Return the values of one method on one dataset by (repeat, fold), unscaled."""
@@ -309,7 +303,7 @@ class Comparison:
             self._contrasts[key] = found
         return self._contrasts[key]
 
-    def marks(self, measure: Metric, test: Test = "paired") -> pd.DataFrame:
+    def marks(self, measure: Metric, test: str = "paired") -> pd.DataFrame:
         """Return how the reference compares with each method on each dataset: • better, ○ worse.
 
         Nothing where the test finds no difference, NaN where there is no test.
@@ -329,7 +323,7 @@ class Comparison:
         }
         return pd.DataFrame(found, self.datasets)
 
-    def describe_test(self, test: Test) -> str:
+    def describe_test(self, test: str) -> str:
         """Return a test on one dataset in words."""
         if test == "corrected":
             return "corrected resampled t-test (Nadeau–Bengio) over folds at 1 %"

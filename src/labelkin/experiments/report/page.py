@@ -50,13 +50,13 @@ def write_report(
     out: Path | str,
     *,
     reference: str | None = "vpcme",
-    source: str = "results.db",
+    sources: Iterable[Path | str] = ("results.db",),
 ) -> Path:
     """Write ``results.csv``, ``tables/``, ``figures/`` and ``report.html`` into a folder.
 
-    Files of an earlier report are replaced. Marks and wins refer to `reference`. `source`, the file
-    the results are from, is named in the page's section on how to run it again. The path of the
-    page is returned.
+    Files of an earlier report are replaced. Marks and wins refer to `reference`. `sources`, the
+    files the results are from, are named in the page's section on how to run it again. The path of
+    the page is returned.
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
         import_optional(package, "report")
@@ -69,17 +69,17 @@ def write_report(
         made = Path(hidden) / "made"  # readable by others, unlike the temporary folder itself
         for name in ("figures", "tables"):
             (made / name).mkdir(parents=True)
-        for name, text in _make_texts(made / "figures", recorded, reference, source).items():
+        for name, text in _make_texts(made / "figures", recorded, reference, sources).items():
             (made / name).write_text(text, encoding="utf-8")
         shutil.copytree(made, out, dirs_exist_ok=True)
     return out / "report.html"
 
 
 def _make_texts(
-    folder: Path, recorded: Recorded, reference: str | None, source: str
+    folder: Path, recorded: Recorded, reference: str | None, sources: Iterable[Path | str]
 ) -> dict[str, str]:
     """Draw the figures into a folder and return all other files by name."""
-    frame = recorded.results
+    frame, files = recorded.results, list(map(str, sources))
     evidence = {"against": Evidence.of(frame, reference)}
     indexed = by_index(frame)
     if (indexed["status"] == "ok").any():
@@ -90,7 +90,7 @@ def _make_texts(
         sentences.append(repeats)
     sections = [
         *_compare(evidence, partial(_draw, folder)),
-        *_describe_runs(recorded, f"labelkin report {shlex.quote(source)} --out report"),
+        *_describe_runs(recorded, f"labelkin report {shlex.join(files)} --out report"),
     ]
     first = ranks.headline_measure(main)
     page = render_page(
@@ -198,8 +198,8 @@ def _other_rules(evidence: dict[str, Evidence]) -> Iterator[Table | None]:
         words = f", {TIE_RULES[rule]}"
         if rule != "against":
             yield ranks.friedman_table(found.main.ranked, f"_{rule}", words)
-        for reading, columns in list(found.main.readings.items())[1:]:
-            same = found.main.among(columns.values())
+        for reading, methods in list(found.main.readings.items())[1:]:
+            same = found.main.among(methods)
             yield ranks.friedman_table(same, f"_columns_{rule}", f", {reading}{words}")
         if rule != "against":
             yield from (tables.wins_table(found.main, test, rule) for test in TESTS)
@@ -219,7 +219,7 @@ def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
         }
         for (dataset, method, error), rows in failed
     ]
-    known = {name: method.settings for name, method in COMPARED.items()} | dict(recorded.settings)
+    known = recorded.settings
     names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
     settings = [
         {"method": method_title(name), "settings": known[name]} for name in names if known.get(name)

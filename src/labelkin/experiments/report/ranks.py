@@ -84,15 +84,14 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
     rows, entries = {}, {}
     for key, measure in MEASURES.items():
         scores = comparison.scores(measure)
-        if reference not in scores or min(scores.shape) < 2:
+        if reference is None or reference not in scores or min(scores.shape) < 2:
             continue
         rows[key] = measure.directed_title
         lead = scores.rsub(scores[reference], axis=0).median()
-        for _, row in wilcoxon_holm(scores, control=reference).iterrows():
-            method, p = row["second"], row["p_holm"]
-            mark = ("•" if lead[method] > 0 else "○") if p < LEVEL else ""
-            numbers = {"p": row["p"], "p holm": p}
-            entries[key, method] = Entry(format_p(p), numbers, p, False, mark, mark)
+        for method, p, holm in wilcoxon_holm(scores, control=reference).itertuples():
+            mark = ("•" if lead[method] > 0 else "○") if holm < LEVEL else ""
+            numbers = {"p": p, "p holm": holm}
+            entries[key, method] = Entry(format_p(holm), numbers, holm, False, mark, mark)
     if not rows or reference is None:
         return None
     tested = {method for _, method in entries}
@@ -246,7 +245,7 @@ def rank_sentence(scores: pd.DataFrame, what: str, units: str) -> str:
         f"{result.n_methods} methods on {result.n_datasets} {units}"
     )
     if len(others) == 1:
-        p = wilcoxon_holm(scores)["p"].iloc[0]
+        p = wilcoxon_holm(scores, control=first)["p"].iloc[0]
         verdict = "a significant lead" if p < LEVEL else "no significant lead"
         return f"{lead}: {verdict} over {_titles(others)} (Wilcoxon's test, {p_phrase(p)})."
     test = f"(Friedman's test, {p_phrase(result.p)})"

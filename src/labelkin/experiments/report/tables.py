@@ -12,7 +12,6 @@ from labelkin.experiments.report.comparison import (
     TESTS,
     Comparison,
     Sweep,
-    Test,
     best_of,
     count_marks,
     method_title,
@@ -94,7 +93,7 @@ def measure_table(
         reference = method_title(comparison.reference)
         for test in TESTS:
             words = comparison.describe_test(test)
-            marks[str(test)] = f"•/○: {reference} is better/worse, {words}."
+            marks[test] = f"•/○: {reference} is better/worse, {words}."
     subject_first = sorted(comparison.methods, key=lambda name: name != comparison.reference)
     return Table(
         name=f"{name}_{measure.name}",
@@ -200,9 +199,7 @@ def sweep_table(sweep: Sweep) -> Table:
 # ------------------------------------------------------------------- Table 4: wins and losses
 
 
-def wins_table(
-    comparison: Comparison, test: Test = "paired", rule: str = "against"
-) -> Table | None:
+def wins_table(comparison: Comparison, test: str = "paired", rule: str = "against") -> Table | None:
     """Return wins/ties/losses of the reference against each method (Table 4).
 
     `rule`: the rule for tied labels by which the figures were made. None where there is nothing

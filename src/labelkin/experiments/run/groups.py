@@ -25,9 +25,11 @@ _TABLE3 = (
 
 
 _BASES = ("c45", "knn", "svm")
-_PARTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
+COMPONENTS = ("adaboost_pdt", "bagging_vpcp", "mddm")
+"""Methods of the paper's Group 4, which it compares with VPCME alone (Figure 2)."""
+
 _FRONTIER = (
-    *(*_TABLE3, *_PARTS),
+    *(*_TABLE3, *COMPONENTS),
     *("lr", "ecc", "svm", "rf", "et", "hgb", "lgbm", "boomer"),
     *("krr", "kin"),
 )
@@ -65,7 +67,7 @@ _GROUPS = (
         ("medical", "entertainment"),
         tuple(f"vpcme@size={size}" for size in (1, 10, 20, 30, 40, 50)),
     ),
-    Group("figure2", "Figure 2: the parts of VPCME", _THREE, (*_PARTS, "vpcme")),
+    Group("figure2", "Figure 2: the parts of VPCME", _THREE, (*COMPONENTS, "vpcme")),
     Group(
         "bases",
         "Section 4.3.1: other base learners",

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,15 +46,10 @@ def make_jobs(plan: Plan, missing: set[Cell], datasets: Mapping[str, Dataset]) -
             variant = parse_variant(cell.method)
             fit = cell.method if variant.size is None else replace(variant, size=0)
             groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
-    # The folds of a repeat follow one another.
-    split = lru_cache(maxsize=8)(
-        lambda name, repeat: plan.protocol.test_rows(
-            name, repeat, datasets[name].Y, datasets[name].test
-        )
-    )
     for (name, repeat, fold, _), cells in groups.items():
-        method = plan.registry[parse_variant(cells[0].method).base]
-        yield Job(tuple(cells), method, datasets[name], split(name, repeat)[fold])
+        method, data = plan.registry[parse_variant(cells[0].method).base], datasets[name]
+        test_rows = plan.protocol.test_rows(name, repeat, len(data.Y), data.test)
+        yield Job(tuple(cells), method, data, test_rows[fold])
 
 
 def _failed_rows(job: Job, error: str, trace: str | None = None) -> Rows:

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import plural
 from labelkin.experiments.run.sources import Source
 from labelkin.experiments.run.variants import check_method
 from labelkin.methods import Method
-from labelkin.model_selection import IterativeStratifiedKFold
 
 
 def derive_seed(*parts: Any) -> int:
@@ -66,43 +64,33 @@ class Protocol:
 
     repeats: int = 20
     folds: int = 5
-    stratified: bool = False
     seed: int | None = None
     first_repeat: int = 0  # those before it are left to others
 
     def __post_init__(self) -> None:
         if self.folds < 1 or not 0 <= self.first_repeat < self.repeats:
             raise ValueError("There is nothing to run: at least one fold of one repeat is needed.")
-        for name, given in (("stratified", self.stratified), ("seed", self.seed is not None)):
-            if self.is_holdout and given:
-                raise ArgumentError(
-                    f"folds=1 takes the published test rows; leave {name}= out, or set folds=5.",
-                    "folds",
-                    name,
-                )
 
     @property
     def is_holdout(self) -> bool:
         """Whether the published test rows are predicted, instead of folds."""
         return self.folds == 1
 
-    def test_rows(
-        self, dataset: str, repeat: int, Y: Any, published: Any = None
-    ) -> list[np.ndarray]:
-        """Return the test rows of each fold, ascending; dataset and repeat decide the folds.
+    def __str__(self) -> str:
+        """Return the kind of folds in words."""
+        seed = "" if self.seed is None else f" of seed {self.seed}"
+        return "the published test rows" if self.is_holdout else f"{self.folds} random folds{seed}"
 
-        Of the labels only their number is used unless the folds are stratified. ``folds=1`` takes
-        the published test rows.
+    def test_rows(self, dataset: str, repeat: int, n: int, published: Any = None) -> list[Any]:
+        """Return which of `n` rows are the test rows of each fold, ascending.
+
+        Dataset and repeat decide the folds; ``folds=1`` takes the published test rows.
         """
         if self.is_holdout:
             return [published]
-        n = Y.shape[0]
         if n < self.folds:
             raise ValueError(f"{dataset} has {n} rows, too few for {self.folds} folds.")
         seed = derive_seed(dataset, repeat) if self.seed is None else self.seed + repeat
-        if self.stratified:
-            splitter = IterativeStratifiedKFold(self.folds, random_state=seed)
-            return [test for _, test in splitter.split(Y, Y)]
         parts = np.array_split(np.random.default_rng(seed).permutation(n), self.folds)
         return [np.sort(part) for part in parts]
 
@@ -117,8 +105,6 @@ class Plan:
     registry: Mapping[str, Method]
     """All methods that the names may refer to."""
     protocol: Protocol
-    shard: tuple[int, int] = (1, 1)
-    """Number and count: the second of four machines that share the plan has (2, 4)."""
 
     def __post_init__(self) -> None:
         if not self.sources or not self.methods:
@@ -132,34 +118,27 @@ class Plan:
             )
 
     def cells(self) -> list[Cell]:
-        """Return the cells of this shard, in the order in which they are computed.
+        """Return the cells in the order in which they are computed, all methods of a fold together.
 
-        All methods of one fold follow one another, and belong to the same shard: means and tests
-        are paired.
+        Means and tests are then paired, however far a run comes.
         """
-        protocol, (number, count) = self.protocol, self.shard
-        folds = [
-            (source.name, repeat, fold)
-            for repeat in range(protocol.first_repeat, protocol.repeats)
-            for source in self.sources
-            for fold in range(protocol.folds)
-        ]
         return [
-            Cell(dataset, method, repeat, fold)
-            for dataset, repeat, fold in folds[number - 1 :: count]
+            Cell(source.name, method, repeat, fold)
+            for repeat in range(self.protocol.first_repeat, self.protocol.repeats)
+            for source in self.sources
+            for fold in range(self.protocol.folds)
             for method in self.methods
         ]
 
     def __str__(self) -> str:
         """Return what is run in words: datasets × methods × folds = cells."""
-        protocol, (number, count) = self.protocol, self.shard
+        protocol = self.protocol
         repeats = protocol.repeats - protocol.first_repeat
         folds = f"{repeats} × {protocol.folds} folds"
         if protocol.is_holdout:
             folds = plural(repeats, "repeat")
-        part = f", part {number} of {count}" if count > 1 else ""
         sizes = f"{plural(len(self.sources), 'dataset')} × {plural(len(self.methods), 'method')}"
-        return f"{sizes} × {folds}{part} = {len(self.cells())} cells"
+        return f"{sizes} × {folds} = {len(self.cells())} cells"
 
     def title(self, method: str) -> str:
         """Return a method's name in print, with its settings."""

@@ -5,85 +5,26 @@ import os
 import platform
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from joblib import effective_n_jobs
 from rich.console import Console
-from rich.status import Status
 
-from labelkin._utils.names import plural, printable
+from labelkin._utils.names import plural
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import make_jobs, run_jobs
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.store import EmptyStore, Store
+from labelkin.experiments.run.store import SETTINGS, EmptyStore, Store
 from labelkin.experiments.run.variants import parse_variant
 from labelkin.metrics import PAPER_METRICS
-
-_SECONDS = 10.0  # between two lines of text
-
-
-class RunView:
-    """Counts the cells of a run and shows them on a console."""
-
-    def __init__(self, heading: str = "", console: Console | None = None) -> None:
-        self.heading = heading
-        self.console = console or Console(quiet=True)
-        self._live: Status | None = None
-
-    def begin(self, total: int, before: int) -> None:
-        """Begin a run of `total` cells, of which `before` are stored already."""
-        self.total, self.before = total, before
-        self.computed = self.failed = 0
-        self._started = self._written = time.monotonic()
-        self._print(self.heading + (f" ({before} already stored)" if before else ""), "bold")
-        if self.console.is_terminal:
-            self._live = self.console.status(str(self))
-            self._live.start()
-
-    def finish(self, rows: list[dict[str, Any]]) -> None:
-        """Note that a job's cells are stored; a failure is shown at once."""
-        self.computed += len(rows)
-        if rows[-1]["status"] != "ok":
-            self.failed += len(rows)
-            self._print(f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}", "red")
-        now = time.monotonic()
-        if self._live is not None:
-            self._live.update(str(self))
-        elif now - self._written > _SECONDS or self.done == self.total:
-            self._written = now
-            self._print(str(self))
-
-    def close(self) -> None:
-        """End the live line."""
-        if self._live is not None:
-            self._live.stop()
-
-    def _print(self, text: str, style: str = "") -> None:
-        self.console.print(printable(text), style=style, markup=False, soft_wrap=True)
-
-    @property
-    def done(self) -> int:
-        """Cells stored, those of earlier runs included."""
-        return self.before + self.computed
-
-    def __str__(self) -> str:
-        parts = [f"{self.done}/{self.total} cells"]
-        if self.computed and self.done < self.total:
-            rate = self.computed / max(time.monotonic() - self._started, 1e-9)
-            left = timedelta(seconds=round((self.total - self.done) / rate))
-            parts += [f"{rate:.1f} cells/s", f"{left} left"]
-        if self.failed:
-            parts.append(f"{self.failed} failed")
-        return " · ".join(parts)
 
 
 def run(
@@ -92,22 +33,30 @@ def run(
     *,
     jobs: int = 1,
     retry: bool = False,
+    mix_revisions: bool = True,
     command: str = "",
-    view: RunView | None = None,
     loaded: Callable[[Source, Dataset], None] = lambda source, data: None,
+    stored: Callable[[int, list[dict[str, Any]]], None] = lambda done, rows: None,
 ) -> list[dict[str, Any]]:
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
     of its own. With `retry`, cells that failed are computed again, as are those of a method that
-    has only failed and now has other settings. `command` is stored with the
-    results: it repeats the run. `view` counts the cells and shows them; `loaded` is called
-    with each dataset that is read. The stored rows of all cells of the plan are returned.
+    has only failed and now has other settings. Without `mix_revisions`, new cells are not added to
+    those that other code computed. `command` is stored with the results: it repeats
+    the run. `loaded` is called with each dataset that is read. `stored` is called with the number
+    of stored cells and the rows of a finished job, and without rows before the first one. The
+    stored rows of all cells of the plan are returned.
     """
-    cells, view = plan.cells(), view or RunView()
-    methods = [_describe_method(plan, name) for name in plan.methods]
+    cells = plan.cells()
+    facts = {"folds": str(plan.protocol)}
+    facts |= {f"{SETTINGS}{name}": _describe_method(plan, name) for name in plan.methods}
+    rows = read_stored(path)
+    finished = {cell for cell, row in rows.items() if row["status"] == "ok"}
+    kept = {cell: rows[cell] for cell in (finished if retry else rows)}
+    if not (mix_revisions or kept.keys() >= set(cells)):
+        _check_revision(plan, path, kept)
     # All datasets are read before the first cell, so that an unreadable file ends the run at once.
-    finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
     needed = {cell.dataset for cell in cells if cell not in finished}
     datasets = {}
     for source in (source for source in plan.sources if source.name in needed):
@@ -118,19 +67,17 @@ def run(
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             command=command,
             environment={**describe_environment(), "blas_threads": 1, "jobs": jobs},
-            protocol=plan.protocol,
-            datasets=map(_describe_dataset, datasets.values()),
-            methods=methods,
+            facts=facts | {f"data of {data.name}": data.fingerprint for data in datasets.values()},
         )
         rows = store.cells()
         missing = {c for c in cells if c not in rows or (retry and rows[c]["status"] != "ok")}
-        view.begin(len(cells), len(cells) - len(missing))
+        stored(done := len(cells) - len(missing), [])
         n_workers = effective_n_jobs(jobs) if missing else 1
         outcomes = run_jobs(make_jobs(plan, missing, datasets), n_workers)
-        with closing(view), closing(outcomes):
+        with closing(outcomes):
             for outcome in outcomes:
                 store.add(outcome)
-                view.finish(outcome)
+                stored(done := done + len(outcome), outcome)
         rows = store.cells()
         return [rows[cell] for cell in cells]
 
@@ -144,38 +91,26 @@ def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
         return {}
 
 
-def check_revision(plan: Plan, path: str | Path, retry: bool = False) -> None:
-    """Refuse to compute new cells beside those of other code; `retry` as in `run`."""
-    rows = {c: r for c, r in read_stored(path).items() if r["status"] == "ok" or not retry}
-    if rows.keys() >= set(plan.cells()):
-        return  # nothing will be computed
+def _check_revision(plan: Plan, path: str | Path, rows: dict[Cell, dict[str, Any]]) -> None:
+    """Refuse to compute new cells beside stored ones of other code."""
     # All repeats and folds of a dataset and method count: their means would mix revisions.
     pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
     stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
     here = source_revision()
     del stored[here]
-    if not stored:
-        return
-    listed = ", ".join(f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
-    text = f"{path} holds {listed}, and the code is now {here[:16]}"
-    raise ValueError(f"{text}: write to another --store, or pass --mix-revisions to keep both.")
+    if stored:
+        others = (f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
+        raise ValueError(
+            f"{path} holds {', '.join(others)}, and the code is now {here[:16]}: write to another "
+            "--store, or pass --mix-revisions to keep both."
+        )
 
 
-def _describe_dataset(data: Dataset) -> dict[str, Any]:
-    sizes = {"samples": data.Y.shape[0], "features": data.X.shape[1], "labels": data.Y.shape[1]}
-    return {"name": data.name, "fingerprint": data.fingerprint, **sizes}
-
-
-def _describe_method(plan: Plan, name: str) -> dict[str, str]:
+def _describe_method(plan: Plan, name: str) -> str:
+    """Return a method's estimator as text, the same in each run."""
     variant = parse_variant(name)
-    method = plan.registry[variant.base]
-    estimator = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(variant.make(method, 0)))
-    return {
-        "name": name,
-        "title": plan.title(name),
-        "settings": method.settings,
-        "estimator": " ".join(estimator.split()),
-    }
+    estimator = repr(variant.make(plan.registry[variant.base], 0))
+    return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", estimator).split())
 
 
 def print_means(plan: Plan, rows: list[dict[str, Any]], console: Console) -> None:

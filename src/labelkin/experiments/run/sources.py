@@ -71,9 +71,14 @@ class Source:
         Without `with_test` its rows are those that the paper uses; with it, all rows, the published
         test rows noted.
         """
-        bunch: Any = {}
         if self.path is not None and not with_test:
-            return self._read_file(self.path)
+            # Columns of a user's table are prepared as ``labelkin fit`` does.
+            table = find_training_data(read_table(self.path, labels=self.labels), self.labels)
+            steps = make_pipeline(table.schema, None)[:-1]
+            guesses = tuple(guess.text for guess in table.guesses)
+            Y = np.asarray(table.y, dtype=np.int64)
+            return Dataset(self.name, table.X, Y, None, steps if len(steps) else None, guesses)
+        bunch: Any = {}
         if self.name == QUICK_DATASET:
             bunch = load_digit_scenes(_N_SCENES, random_state=0)
         elif self.path is None:
@@ -85,18 +90,6 @@ class Source:
         Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
         test = np.flatnonzero(bunch.split == 1) if with_test else None
         return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64), test)
-
-    def _read_file(self, path: Path) -> Dataset:
-        """Read a user's table, whose columns are prepared as ``labelkin fit`` does."""
-        table = find_training_data(read_table(path, labels=self.labels), self.labels)
-        preparation = make_pipeline(table.schema, None)[:-1]
-        return Dataset(
-            self.name,
-            table.X,
-            np.asarray(table.y, dtype=np.int64),
-            preparation=preparation if len(preparation) else None,
-            guesses=tuple(guess.text for guess in table.guesses),
-        )
 
 
 def find_sources(names: list[str], files: list[str], labels: list[str]) -> tuple[Source, ...]:

@@ -1,25 +1,22 @@
 """The store: one SQLite file that holds every finished cell and survives any kind of end.
 
-One process writes, the one that coordinates the run; a job's cells are one transaction, on disk
-when it ends. Others may read meanwhile. A second writer is refused by a lock on the file itself,
-by whatever name it is opened, which the operating system releases when its holder dies.
+A job's cells are one transaction, on disk when it ends. Others may read meanwhile, and write:
+SQLite puts their transactions one after the other.
 """
 
 import errno
 import json
 import os
 import sqlite3
-import struct
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 import pandas as pd
 
-from labelkin.experiments.run.plan import Cell, Protocol
+from labelkin.experiments.run.plan import Cell
 from labelkin.metrics import METRICS, PAPER_METRICS
 
 CELL = ("dataset", "method", "repeat", "fold")
@@ -37,25 +34,18 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
 
-# The byte that a writer locks, behind those that SQLite locks (about 2**30).
-_LOCKED_BYTE = 2**31 - 2
+SETTINGS = "settings of "
+"""Begins the name of the fact that describes a method."""
 
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
-_VERSION = 3
+_VERSION = 4
 _TABLES = f"""
-CREATE TABLE runs (
+CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY, started TEXT NOT NULL, command TEXT NOT NULL,
     environment TEXT NOT NULL
 );
-CREATE TABLE protocol (folds INTEGER NOT NULL, stratified INTEGER NOT NULL, seed INTEGER);
-CREATE TABLE datasets (
-    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL,
-    samples INTEGER NOT NULL, features INTEGER NOT NULL, labels INTEGER NOT NULL
-);
-CREATE TABLE methods (
-    name TEXT PRIMARY KEY, title TEXT NOT NULL, settings TEXT NOT NULL, estimator TEXT NOT NULL
-);
-CREATE TABLE cells (
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS cells (
     dataset TEXT NOT NULL, method TEXT NOT NULL, repeat INTEGER NOT NULL, fold INTEGER NOT NULL,
     {", ".join(f"{name} REAL" for name in FIGURES)},
     status TEXT NOT NULL, error TEXT, traceback TEXT, revision TEXT,
@@ -72,8 +62,7 @@ class EmptyStore(ValueError):
 class Store:
     """Results of experiments, on disk.
 
-    With `write` the file is made if it does not exist, and other writers are refused until this
-    one is closed. Without it nothing is changed.
+    With `write` the file is made if it does not exist. Without it nothing is changed.
     """
 
     _run: int | None = None
@@ -83,31 +72,27 @@ class Store:
         self.path = Path(path)
         # A link and its target are one store: SQLite's journal is beside the target.
         file = Path(os.path.realpath(path))
-        if not (write or file.is_file()):
+        if write:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        elif not file.is_file():
             raise FileNotFoundError(f"{self.path}: there is no such store of results.")
-        with ExitStack() as opened:
-            if write:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                opened.callback(os.close, _lock_file(file))
-            with self._errors():
-                # Readers may write too, so that SQLite can undo what a killed run left half done.
-                address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
-                self._db = sqlite3.connect(address, uri=True, timeout=30)
-                opened.callback(self._db.close)
+        with self._errors():
+            # Readers may write too, so that SQLite can undo what a killed run left half done.
+            address = f"file:{quote(str(file))}?mode={'rwc' if write else 'rw'}"
+            self._db = sqlite3.connect(address, uri=True, timeout=30)
+            try:
                 self._db.row_factory = sqlite3.Row
                 self._check(write)
                 self._db.execute(f"PRAGMA query_only = {not write}")
-            self._opened = opened.pop_all()
+            except BaseException:
+                self._db.close()
+                raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._opened.close()
+        self._db.close()
 
     def _check(self, write: bool) -> None:
         """Make an empty file a store; refuse files of other programs and other versions."""
@@ -118,7 +103,7 @@ class Store:
             if not write:
                 raise EmptyStore(f"{self.path}: this store holds no results yet.")
             marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
-            self._db.executescript(f"BEGIN; {_TABLES} {marks} COMMIT;")
+            self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
             return
         if application != _APPLICATION:
             raise ValueError(f"{self.path}: this is not a store of labelkin's results.")
@@ -167,14 +152,9 @@ class Store:
         runs = self._select("runs ORDER BY id")
         return [{**run, "environment": json.loads(run["environment"])} for run in runs]
 
-    def protocol(self) -> dict[str, Any]:
-        """Return the number of folds, whether they are stratified, and their seed."""
-        found = self._select("protocol")
-        return {**found[0], "stratified": bool(found[0]["stratified"])} if found else {}
-
-    def named(self, table: str) -> dict[str, dict[str, Any]]:
-        """Return what is recorded of the ``"methods"`` or the ``"datasets"``, by name."""
-        return {row["name"]: row for row in self._select(f"{table} ORDER BY rowid")}
+    def facts(self) -> dict[str, str]:
+        """Return what all cells have in common, by name, as `begin` takes it."""
+        return {row["name"]: row["value"] for row in self._select("facts ORDER BY rowid")}
 
     # ------------------------------------------------------------------ writing
 
@@ -184,55 +164,33 @@ class Store:
         started: str,
         command: str,
         environment: Mapping[str, Any],
-        protocol: Protocol,
-        datasets: Iterable[Mapping[str, Any]] = (),
-        methods: Iterable[Mapping[str, str]] = (),
+        facts: Mapping[str, str],
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
-        The folds of the protocol must be those of the stored cells; its repeats may be more. A row
-        of `datasets` or `methods` must be the same as one stored under its name; that of a method
-        whose cells have all failed is replaced, and its cells are removed.
+        `facts` are the folds, "data of …" for each dataset and "settings of …" for each method.
+        They must be the same as those stored under their names, except for the settings of a
+        method whose cells have all failed: these cells are removed.
         """
-        with self._errors(), self._db:  # one transaction
-            self._check_protocol(protocol)
-            for row in datasets:
-                self._add_or_compare("datasets", row, "fingerprint", "other data")
-            for row in methods:
-                other = "name = :name AND estimator != :estimator"
-                other += " AND name NOT IN (SELECT method FROM cells WHERE status = 'ok')"
-                failed = f"cells WHERE method IN (SELECT name FROM methods WHERE {other})"
-                self._db.execute(f"DELETE FROM {failed}", dict(row))
-                self._db.execute(f"DELETE FROM methods WHERE {other}", dict(row))
-                self._add_or_compare("methods", row, "estimator", "other settings")
+        with self._errors(), self._db:  # one transaction, begun before the first reading
+            self._db.execute("BEGIN IMMEDIATE")
+            known = self.facts()
+            for name, value in facts.items():
+                method = name.removeprefix(SETTINGS)
+                has_results = self._select("cells WHERE method = ? AND status = 'ok'", method)
+                if known.get(name, value) == value:
+                    pass
+                elif method != name and not has_results:
+                    self._db.execute("DELETE FROM cells WHERE method = ?", (method,))
+                else:
+                    raise ValueError(
+                        f"{self.path} holds cells with other {name} ({known[name]}) than this run "
+                        f"({value}): write it to another store, or give what differs another name."
+                    )
+                self._insert("facts", {"name": name, "value": value})
             run = {"started": started, "command": command, "environment": json.dumps(environment)}
             self._run = self._insert("runs", run)
         self._revision = environment.get("revision")
-
-    def _check_protocol(self, protocol: Protocol) -> None:
-        stored = self.protocol()
-        planned = {name: getattr(protocol, name) for name in ("folds", "stratified", "seed")}
-        if not stored:
-            self._insert("protocol", planned)
-        elif stored != planned:
-            raise ValueError(
-                f"{self.path} holds {_describe_folds(stored)} and this run has "
-                f"{_describe_folds(planned)}: write it to another store."
-            )
-
-    def _add_or_compare(
-        self, table: str, row: Mapping[str, Any], key: str, difference: str
-    ) -> None:
-        """Add a row; where its name is stored already, check that `key` is the same."""
-        stored = self._select(f"{table} WHERE name = ?", row["name"])
-        if not stored:
-            self._insert(table, row)
-        elif stored[0][key] != row[key]:
-            raise ValueError(
-                f"{self.path} holds cells of {row['name']!r} with {difference} "
-                f"({stored[0][key]}) than now ({row[key]}): write this run to another store, or "
-                f"give the {table[:-1]} another name."
-            )
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows of finished cells, all or none; they are on disk on return.
@@ -250,45 +208,3 @@ class Store:
         names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
         query = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({values})"
         return self._db.execute(query, dict(row)).lastrowid
-
-
-def _lock_file(file: Path) -> int:
-    """Open a file, which is made if it does not exist, and lock it until it is closed.
-
-    The lock ends with the process, too.
-    """
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            return handle
-        import fcntl
-
-        if hasattr(fcntl, "F_OFD_SETLK"):
-            # One byte: a lock of the whole file would stop SQLite where a file system of the
-            # network makes no difference between kinds of locks. Not by `fcntl.lockf`, whose lock
-            # ends when any other handle of the file is closed.
-            lock = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
-            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, lock)
-        else:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        if error.errno not in (errno.EACCES, errno.EAGAIN):
-            raise
-        raise ValueError(
-            f"{file}: another run is writing to this store; wait until it ends, or use another "
-            "store."
-        ) from None
-    return handle
-
-
-def _describe_folds(protocol: Mapping[str, Any]) -> str:
-    if protocol["folds"] == 1:
-        return "the published test rows"
-    kind = "stratified" if protocol["stratified"] else "random"
-    seed = protocol["seed"]
-    return f"{protocol['folds']} {kind} folds" + ("" if seed is None else f" of seed {seed}")

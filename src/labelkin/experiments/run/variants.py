@@ -9,6 +9,7 @@ one of :data:`BASES`, or any importable scikit-learn classifier, as in
 
 import ast
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,9 @@ def parse_variant(name: str) -> Variant:
         key, equals, text = (part.strip() for part in change.partition("="))
         if not (base and key and equals and text):
             raise ValueError(f"{name!r} is not a method: write it as name@parameter=value.")
-        value = _parse_value(text)
+        value: Any = text
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(text)
         if key != "size":
             parameters.append((key, value))
         elif isinstance(value, int) and value > 0:
@@ -111,13 +114,6 @@ def parse_variant(name: str) -> Variant:
         else:
             raise ValueError(f"{name!r}: size must be a number of members, at least 1.")
     return Variant(base, tuple(parameters), size)
-
-
-def _parse_value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def check_method(name: str, methods: Mapping[str, Method]) -> None:
