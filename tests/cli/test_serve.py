@@ -50,7 +50,8 @@ def folder(tmp_path_factory):
 
 
 def client_of(path, decision=None):
-    app = make_app(make_service(load_saved_model(path), decision), Limits(seconds=300))
+    saved = load_saved_model(path, decision=decision)
+    app = make_app(make_service(saved), Limits(seconds=300))
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 

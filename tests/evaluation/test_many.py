@@ -7,7 +7,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.dummy import DummyClassifier
 from sklearn.metrics import average_precision_score
 
 pytest.importorskip("pandas")
@@ -20,6 +19,7 @@ from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._figures import MANY_METRICS, OutOfSample, label_figures
 from labelkin.evaluation._page import find_suspects, first_labels, render_report, worst_rows
 from labelkin.metrics import evaluate
+from support.predicted import Predicted
 from support.shared import build_once
 
 N_LABELS = 2000
@@ -206,12 +206,9 @@ def test_nothing_of_the_size_of_rows_times_labels_is_dense():
     y = sparse.random_array((n, q), density=1e-4, rng=0, data_sampler=lambda size: np.ones(size))
     y = sparse.csr_array(y)
     scores = sparse.csr_array(y * 0.7 + sparse.random_array((n, q), density=2e-4, rng=1) * 0.2)
-    model = DummyClassifier().fit(np.zeros((2, 1)), [0, 1])
+    model = Predicted(scores > 0.5, scores)
     tracemalloc.start()
-    found = evaluate_model(
-        model, np.zeros((n, 1)), y, predictions=(scores > 0.5, scores, np.full(q, 0.5))
-    )
-    found.results[found.best].models.clear()  # explanations are those of the model
+    found = evaluate_model(model, np.zeros((n, 1)), y)
     page = render_report(found)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -8,7 +8,6 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
@@ -30,6 +29,7 @@ from support.browser import (
     wait_for,
     wait_until_equal,
 )
+from support.predicted import Predicted
 from support.html import Elements
 from support.shared import build_once
 from support.tables import VOCABULARY, films, write_films, write_numbers
@@ -220,13 +220,7 @@ def test_pages_of_large_data_stay_small():
     p = rng.beta(0.2, 4, size=(n, q))
     y = (rng.random((n, q)) < p).astype(np.uint8)
     X = pd.DataFrame({"text": ["word " * 10_000] * n})
-    found = evaluate_model(
-        DummyClassifier().fit(X, y),
-        X,
-        y,
-        label_names=names,
-        predictions=(1 - y, p, np.full(q, 0.5)),
-    )
+    found = evaluate_model(Predicted(1 - y, p), X, y, label_names=names)
     text = render_report(found, source="large.csv", card=[("columns", "column, " * 100_000)])
     assert len(text.encode()) < 5_000_000
     assert len(inline_data(text)["labels"]) == 500

@@ -157,11 +157,8 @@ class SavedModel:
             )
         return table
 
-    def predict(self, X: Any, decision: Decision | None = None) -> tuple[Any, Any, Any]:
-        """Return predicted labels and scores, both of shape (n, q), and the q thresholds.
-
-        Labels are those of the model, unless a decision is given.
-        """
+    def predict(self, X: Any) -> tuple[Any, Any]:
+        """Return predicted labels and scores, both of shape (n, q)."""
         with self.checked():
             labels, scores = self.classifier.predict_with_scores(X)
         expected = len(self.labels.names)
@@ -170,14 +167,7 @@ class SavedModel:
                 f"{self.path}: the model predicts {labels.shape[1]} labels but has names for "
                 f"{expected}."
             )
-        if decision is None:
-            return labels, scores, self.classifier.thresholds_
-        labels, thresholds = self.decide(decision, scores)
-        return labels, scores, thresholds
-
-    def decide(self, decision: Decision, scores: Any) -> tuple[Any, Any]:
-        """Return label sets and thresholds by another decision than the model's own."""
-        return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
+        return labels, scores
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -191,11 +181,15 @@ class SavedModel:
 
 
 def load_saved_model(
-    path: Path, expected_sha256: str | None = None, device: str | None = None
+    path: Path,
+    expected_sha256: str | None = None,
+    device: str | None = None,
+    decision: Decision | None = None,
 ) -> SavedModel:
     """Load a model file with what it records about its input and labels.
 
-    With `expected_sha256`, a file of another digest is refused.
+    With `expected_sha256`, a file of another digest is refused. A `decision` takes the place of the
+    model's own.
     """
     from labelkin import TableClassifier
     from labelkin._utils.untrusted import check_json
@@ -216,6 +210,9 @@ def load_saved_model(
         model.label_columns_, LabelColumns
     ):
         raise ValueError(f"{path}: the model's description of its input is damaged.")
+    if decision is not None:
+        names = model.label_columns_.names
+        model._decision = decision.restore(names, info.details.get("decisions"))
     return SavedModel(model.set_params(device=device), path, info)
 
 

@@ -21,6 +21,7 @@ from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
     from labelkin import TableClassifier
+    from labelkin.decisions import LabelDecision
     from labelkin.methods import Method
     from labelkin.tabular import TrainingData
 
@@ -366,39 +367,35 @@ class Decision:
                 )
         return [self.by_label.get(name, self.shared) for name in label_names]
 
-    def apply(self, scores: Any, label_names: Sequence[str], learned: Any) -> tuple[Any, Any]:
-        """Return label sets and the thresholds they rest on.
+    def restore(self, label_names: Sequence[str], learned: Any) -> "LabelDecision":
+        """Return the decision with the thresholds of a fitted model.
 
-        `learned` is what `learn_thresholds` returned when the model was fitted. Scores of thousands
-        of labels are a CSR matrix.
+        `learned` is what `learn_thresholds` returned when the model was fitted.
         """
         import numpy as np
 
-        from labelkin.decisions import expected_f1_sets, label_sets
+        from labelkin._utils.labels import MANY_LABELS
+        from labelkin.decisions import LabelDecision
 
-        if hasattr(scores, "indptr"):
-            if self.name != "fixed":
-                raise ValueError(
-                    f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 "
-                    "or --decide cost:FN=5."
-                )
-            cuts, chosen = np.array(self.cuts(label_names)), scores.copy()
-            chosen.data = (scores.data > cuts[scores.indices]).astype(int)
-            chosen.eliminate_zeros()
-            return chosen, cuts
-        if self.name == "expected_f1":
-            return expected_f1_sets(scores).astype(int), np.full(len(label_names), np.nan)
-        known = (learned or {}).get(self.name, {})
+        if self.name != "fixed" and len(label_names) >= MANY_LABELS:
+            raise ValueError(
+                f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 or "
+                "--decide cost:FN=5."
+            )
+        found, known = LabelDecision(self.name), (learned or {}).get(self.name, {})
         if self.name == "fixed":
             known = {"thresholds": self.cuts(label_names)}
-        cuts = np.array(known.get("thresholds", []), dtype=float)
-        if len(cuts) != len(label_names):
+        elif self.name == "expected_f1":
+            known = {"thresholds": [np.nan] * len(label_names)}
+        found.thresholds_ = np.array(known.get("thresholds", []), dtype=float)
+        found.at_least_one_ = known.get("at_least_one", False)
+        if len(found.thresholds_) != len(label_names):
             raise ValueError(
                 f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
                 f"with --decide {self.name}, or use --decide expected_f1, --decide cost:FN=5 or "
                 "--threshold."
             )
-        return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
+        return found
 
 
 def parse_decision(options: DecisionOptions) -> Decision | None:

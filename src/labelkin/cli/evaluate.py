@@ -10,7 +10,6 @@ import typer
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
-    SavedModel,
     check_data_file,
     check_model_file,
     load_saved_model,
@@ -140,7 +139,10 @@ def command(
             )
         check_model_file(source)
     check_data_file(data or source)
-    chosen = _parse_metrics(metrics)
+    from labelkin.evaluation import evaluate_model
+    from labelkin.evaluation._figures import choose_metrics
+
+    chosen = None if metrics is None else choose_metrics(split_names(metrics))
     decision = options.parse_decision(deciding)
     options.check_device(choice.device)
     if report is not None:
@@ -153,10 +155,19 @@ def command(
     notes, hidden = Notes(quiet), quiet or as_json
     next_command = None
     if data is not None:
-        device = choice.device
-        saved = load_saved_model(source, device=device)
-        found, facts = _evaluate_model(saved, data, reading, table, decision, chosen, notes)
-        heading = f"{source.name} on {data}: {facts['rows']:,} rows"
+        saved = load_saved_model(source, device=choice.device, decision=decision)
+        rows, X = saved.read(data, reading, notes)
+        y, X, guesses = saved.labels.read_with(X, rows, table.missing_labels, notes.pending)
+        print_guesses(rows.source, guesses, notes, options.TableOptions)
+        notes.flush()
+        labels = saved.labels.names
+        with saved.checked(), progress_bar("predicting", hidden=quiet):
+            found = evaluate_model(
+                saved.classifier, X, y, metrics=chosen, label_names=labels, title=source.name
+            )
+        facts = {"model": str(source), "data": str(data), "rows": y.shape[0]}
+        facts["training_rows"] = found.n_seen
+        heading = f"{source.name} on {data}: {y.shape[0]:,} rows"
         card = [
             ("model", source.name),
             ("SHA-256 of the model", saved.info.sha256),
@@ -245,37 +256,6 @@ def compare_methods(
         )
 
 
-def _evaluate_model(
-    saved: SavedModel,
-    data: Path,
-    reading: options.ReadingOptions,
-    options_of_table: options.TableOptions,
-    decision: options.Decision | None,
-    metrics: list[str] | None,
-    notes: Notes,
-) -> "tuple[Evaluation, dict[str, Any]]":
-    """Evaluate a fitted model on a data file; return also facts about both."""
-    from labelkin.evaluation import evaluate_model
-
-    table, X = saved.read(data, reading, notes)
-    missing_labels = options_of_table.missing_labels
-    y, X, guesses = saved.labels.read_with(X, table, missing_labels, notes.pending)
-    print_guesses(table.source, guesses, notes, options.TableOptions)
-    notes.flush()
-    with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
-        found = evaluate_model(
-            saved.classifier,
-            X,
-            y,
-            metrics=metrics,
-            label_names=saved.labels.names,
-            title=saved.path.name,
-            predictions=saved.predict(X, decision),
-        )
-    facts = {"model": str(saved.path), "data": str(data), "rows": y.shape[0]}
-    return found, facts | {"training_rows": found.n_seen}
-
-
 def _fit_command(
     context: typer.Context, source: Path, best: str, decided: bool = True
 ) -> str | None:
@@ -292,15 +272,3 @@ def _fit_command(
     if group := context.params["group"]:
         model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
-
-
-def _parse_metrics(text: str | None) -> list[str] | None:
-    """Return the metrics that are named; None: the default ones."""
-    from labelkin.evaluation._figures import check_metrics
-    from labelkin.metrics import METRICS, PAPER_METRICS
-
-    if text is None:
-        return None
-    groups = {"paper": PAPER_METRICS, "all": tuple(METRICS)}
-    words = split_names(text)
-    return check_metrics([name for word in words for name in groups.get(word, (word,))])

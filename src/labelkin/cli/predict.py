@@ -125,7 +125,7 @@ def command(
     )
 
     # Read the rows, and predict them.
-    saved = load_saved_model(model, expected_sha256, device)
+    saved = load_saved_model(model, expected_sha256, device, decision)
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
@@ -153,7 +153,7 @@ def command(
     with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
         writer = PredictionWriter(stream, format, formulas=formulas)
         for block in gen_batches(n, _BLOCK):
-            labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
+            labels, scores = saved.predict(_safe_indexing(X, block))
             writer.write(form.frame(labels, scores, block.start))
             total += int(labels.sum())
             update(completed=block.stop)

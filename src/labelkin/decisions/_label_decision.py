@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import as_matrix, split_unknown
-from labelkin.base import Array
+from labelkin.base import Array, Matrix
 from labelkin.decisions._cuts import ROW_VALUES, best_cut, expected_f1_sets, values_at_cuts
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
@@ -269,20 +270,31 @@ class LabelDecision(BaseEstimator):
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 
-    def apply(self, scores: ArrayLike) -> Array:
+    def apply(self, scores: ArrayLike | Matrix) -> Matrix:
         """Turn scores into label sets.
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples, n_labels)
-            Scores on the scale of those in ``fit``.
+        scores : {array-like, CSR array} of shape (n_samples, n_labels)
+            Scores on the scale of those in ``fit``. Of sparse ones, those of thousands of labels,
+            what has no entry is not predicted.
 
         Returns
         -------
-        ndarray of bool of shape (n_samples, n_labels)
+        {ndarray of bool, CSR array} of shape (n_samples, n_labels)
             The predicted labels.
         """
         check_is_fitted(self)
+        if sparse.issparse(scores):
+            if self.decision == "expected_f1":
+                raise ValueError(
+                    "decision='expected_f1' needs the scores of all labels; those of thousands of "
+                    "labels are sparse: choose thresholds."
+                )
+            chosen = sparse.csr_array(scores, copy=True)
+            chosen.data = (chosen.data > self.thresholds_[chosen.indices]).astype(int)
+            chosen.eliminate_zeros()
+            return chosen
         array = np.asarray(scores, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.thresholds_):
             raise ValueError(

@@ -12,7 +12,7 @@ from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
 from labelkin.many._sparse import has_entries
-from labelkin.metrics import METRICS, Metric, evaluate
+from labelkin.metrics import METRICS, PAPER_METRICS, Metric, evaluate
 
 _STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
 FEW_ROWS = 10
@@ -106,8 +106,15 @@ class OutOfSample:
         return np.bincount(self.label[chosen], minlength=self.y.shape[1])
 
 
-def check_metrics(names: Sequence[str]) -> list[str]:
-    """Return the names of metrics, each once, if all are known."""
+def choose_metrics(names: Sequence[str] | None, many: bool = False) -> list[str]:
+    """Return the names of metrics, each once, if all are known; None: the default ones.
+
+    ``paper`` and ``all`` stand for several metrics. `many`: there are thousands of labels.
+    """
+    if names is None:
+        return list(MANY_METRICS if many else PEOPLE_METRICS)
+    groups = {"paper": PAPER_METRICS, "all": tuple(METRICS)}
+    names = [name for word in names for name in groups.get(word, (word,))]
     for name in names:
         if name not in METRICS:
             raise ArgumentError(

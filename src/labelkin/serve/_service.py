@@ -9,7 +9,6 @@ from scipy import sparse
 
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
-from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
 from labelkin.tabular._frames import row_confidence
 from labelkin.tabular._predictions import identify_rows
@@ -81,8 +80,6 @@ class Service:
     """The name of its method."""
     sha256: str = ""
     """Digest of its file."""
-    decide: Callable[[np.ndarray], np.ndarray] | None = None
-    """Turns scores into label sets; None: the model's own."""
     training: RawTable | None = None
     """The training data, to show its rows in words."""
 
@@ -155,7 +152,7 @@ class Service:
         thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
-        labels, scores = self._predict(rows.features)
+        labels, scores = self.model.predict_with_scores(rows.features)
         found = []
         for i in range(scores.shape[0]):
             if sparse.issparse(scores):
@@ -186,17 +183,11 @@ class Service:
         found = [name for name in self.model.label_columns_.names if wanted in name.casefold()]
         return sorted(found, key=lambda name: (len(name), name))[:_FOUND]
 
-    def _predict(self, rows: Any) -> tuple[Any, Any]:
-        labels, scores = self.model.predict_with_scores(rows)
-        return labels if self.decide is None else self.decide(scores), scores
-
     def explain(self, rows: Rows, number: int) -> dict[str, Any]:
         """Return what counts for and against the labels of a row, counted from 0."""
         features = rows.features
         one = features.iloc[[number]] if hasattr(features, "iloc") else features[[number]]
         background = features if isinstance(features, np.ndarray) else None
         found = self.model.explain(one, background=background, training=self.training)
-        if self.decide is not None:
-            found = replace(found, predicted=as_dense(self._predict(one)[0])[0].astype(bool))
         shown = replace(found, first_row=1).to_dict()
         return {key: shown[key] for key in ("labels", "members", "nearest")}
