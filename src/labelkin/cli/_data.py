@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,37 +25,23 @@ def read_training_data(
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
+    own = {one.name: getattr(options, one.name) for one in fields(options)}
+    own = {name: getattr(value, "value", value) for name, value in own.items()}  # of enumerations
     columns: dict[str, str] = {}
     for kind in ("text", "category", "number", "day_first_date", "ignore"):
-        for name in dict.fromkeys(getattr(options, kind) or ()):
+        for name in dict.fromkeys(own.pop(kind) or ()):
             if name in columns:
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
-    labels = label_choice(options.labels)
-    preparation: Any = {"missing": options.missing.value, "scale": options.scale.value}
+    strings |= {options.label_column} - {None}
+    labels = label_choice(own.pop("labels"))
+    own["separator"] = _TAB.get(options.separator, options.separator)
+    own["no_label"] = options.no_label or ()
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
-        table = read_table(
-            path,
-            **_read_options(reading, {*strings, *filter(None, [options.label_column])}),
-            labels=labels,
-            expected=columns,
-        )
-        training = find_training_data(
-            table,
-            labels,
-            label_column=options.label_column,
-            separator=_TAB.get(options.separator, options.separator),
-            ignore_case=options.ignore_case,
-            no_label=options.no_label or (),
-            missing_labels=options.missing_labels,
-            columns=columns,
-            hierarchy=options.hierarchy,
-            max_words=options.max_words,
-            embedding=options.embedding.value,
-            trend=options.trend,
-            **preparation,
-        )
+        how = _read_options(reading, strings)
+        table = read_table(path, **how, labels=labels, expected=columns)
+        training = find_training_data(table, labels, columns=columns, **own)
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
@@ -104,11 +90,6 @@ class SavedModel:
     def labels(self) -> "LabelColumns":
         """Names and place of the labels."""
         return self.classifier.label_columns_
-
-    @property
-    def identifiers(self) -> tuple[str, ...]:
-        """Columns that told the training rows apart."""
-        return self.classifier.schema_.identifiers
 
     def read(
         self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()

@@ -295,23 +295,15 @@ class MethodOptions:
     ] = 0
     device: Device = None
 
-    @property
-    def time_column(self) -> str | None:
-        """The column that --time names, if it is no number."""
+    def parse_time(self) -> tuple[float, str | None]:
+        """Return the seconds for comparing methods, and the column of times, if one is named."""
         try:
-            float(self.time or 0)
+            seconds = 60 if self.time is None else float(self.time)
         except ValueError:
-            return self.time
-        return None
-
-    @property
-    def seconds(self) -> float:
-        """The seconds for comparing methods."""
-        if self.time is None or self.time_column is not None:
-            return 60
-        if not float(self.time) >= 1:
+            return 60, self.time
+        if not seconds >= 1:
             raise ValueError(f"--time {self.time}: it must be at least one second.")
-        return float(self.time)
+        return seconds, None
 
 
 def names_of(*groups: type) -> set[str]:
@@ -501,7 +493,7 @@ def find_methods(
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
     check_device(choice.device, decision)
-    if choice.seconds and choice.time_column and not several:
+    if choice.parse_time()[1] and not several:
         raise ValueError(
             f"--time {choice.time}: here it takes the seconds for --model auto, a number; labelkin "
             "evaluate takes a column."

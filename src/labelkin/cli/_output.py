@@ -126,15 +126,6 @@ def split_names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def file_size(n_bytes: int) -> str:
-    """Return the size of a file for people.
-
-    >>> file_size(34_512), file_size(3_800_000)
-    ('34.5 kB', '3.8 MB')
-    """
-    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{max(n_bytes / 1e3, 0.1):.1f} kB"
-
-
 def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     """Refuse an output file that cannot be written, before anything is computed."""
     if path.is_dir():

@@ -180,7 +180,7 @@ def command(
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
-        column = choice.time_column
+        _, column = choice.parse_time()
         found = compare_methods(
             training,
             methods,
@@ -249,7 +249,7 @@ def compare_methods(
             folds=folds,
             label_names=training.labels.names,
             titles={name: one.title for name, one in methods.items()},
-            seconds=choice.seconds if choice.model == "auto" else None,
+            seconds=choice.parse_time()[0] if choice.model == "auto" else None,
             random_state=choice.seed,
             progress=update,
             **settings,
