@@ -17,7 +17,7 @@ from labelkin import LabelTreeClassifier
 from labelkin.cli import main
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._figures import MANY_METRICS, OutOfSample, label_figures
-from labelkin.evaluation._page import find_suspects, first_labels, render_report, worst_rows
+from labelkin.evaluation._page import find_suspects, render_report, worst_rows
 from labelkin.metrics import evaluate
 from support.predicted import Predicted
 from support.shared import build_once
@@ -69,7 +69,6 @@ def test_the_page_shows_head_tail_and_worst(folder, page):
     text = read(folder / page)
     assert len(text) < 500_000
     assert "Precision at 1" in text
-    assert "Is the first label right?" in text
     assert re.search(r"Of 2,000 labels \d\d are shown below \(the most frequent, the rarest", text)
     reasons = ", ".join(re.findall(r"</button> <small>(.*?)</small>", text))
     assert set(reasons.split(", ")) == {"frequent", "rare", "weak"}
@@ -171,19 +170,6 @@ def test_sparse_and_dense_predictions_agree(seed):
     # Labels without a score are no mistakes of a sparse prediction.
     wrong = ((dense.y != dense.labels) & (dense.scores > 0)).any(axis=1)
     assert set(worst_rows(same, 200)) == set(np.flatnonzero(wrong))
-
-
-def test_first_labels_by_hand():
-    y = sparse.csr_array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
-    scores = sparse.csr_array([[0.9, 0.2, 0], [0.5, 0.1, 0], [0, 0.2, 0.4], [0, 0, 0]])
-    found = OutOfSample(("a", "b", "c"), np.arange(4), y, scores > 0.5, scores, np.full(3, 0.5))
-    assert first_labels(found) == [
-        (1, 0, 0),
-        (1, pytest.approx(0.4), 1),
-        (1, 0.5, 0),
-        (1, 0.9, 1),
-        (4, pytest.approx(0.45), 0.5),
-    ]
 
 
 def test_a_sure_label_that_is_not_given_is_suspected():

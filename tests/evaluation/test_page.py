@@ -29,8 +29,8 @@ from support.browser import (
     wait_for,
     wait_until_equal,
 )
-from support.predicted import Predicted
 from support.html import Elements
+from support.predicted import Predicted
 from support.shared import build_once
 from support.tables import VOCABULARY, films, write_films, write_numbers
 

@@ -10,14 +10,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import as_matrix, split_unknown
-from labelkin.base import Array, Matrix
+from labelkin.base import Array
 from labelkin.decisions._cuts import ROW_VALUES, best_cut, expected_f1_sets, values_at_cuts
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
 from labelkin.metrics import METRICS
@@ -270,7 +269,7 @@ class LabelDecision(BaseEstimator):
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 
-    def apply(self, scores: ArrayLike | Matrix) -> Matrix:
+    def apply(self, scores: Any) -> Any:
         """Turn scores into label sets.
 
         Parameters

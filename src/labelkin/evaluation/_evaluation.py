@@ -302,10 +302,9 @@ class Evaluation:
             The file to write, whole or not at all.
         **details
             ``source``: the file or the name of the data; ``schema``: the schema of a table;
-            ``notes``: remarks, one sentence each; ``card``: further names and values of the model
-            card; ``command`` and ``next_command``: the command that made the page, and the one to
-            run next; ``decide_command``: the one to which a decision is added; ``progress``: as in
-            `compare`.
+            ``card``: further names and values of the model card; ``command`` and ``next_command``:
+            the command that made the page, and the one to run next; ``decide_command``: the one to
+            which a decision is added; ``progress``: as in `compare`.
         """
         text = render_report(self, **details)
         with open_for_writing(Path(path)) as file:

@@ -69,7 +69,6 @@ def render_report(
     *,
     source: Any = None,
     schema: Any = None,
-    notes: Sequence[str] = (),
     card: Sequence[tuple[str, str]] = (),
     command: str | None = None,
     next_command: str | None = None,
@@ -103,7 +102,7 @@ def render_report(
         title=abbreviate(title, _WORDS),
         headline=f"{best.title}: {metrics[0].title} {value} "
         f"{folds if found.fit_part else f'on {title}'} ({size})",
-        notes=[*notes, *(f"{note[0].upper()}{note[1:]}." for note in found.remarks)],
+        notes=[f"{note[0].upper()}{note[1:]}." for note in found.remarks],
         n_labels=len(found.label_names),
         metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
         methods=[
@@ -118,7 +117,6 @@ def render_report(
         best=shown,
         labels=labels,
         curves=curves,
-        first=first_labels(once) if sparse.issparse(once.y) and once.are_probabilities else None,
         many=sparse.issparse(once.y),
         growth=growth,
         cross_validated=found.fit_part is not None,
@@ -141,32 +139,35 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     if not once.are_probabilities:
         grid = np.unique(np.quantile(once.score, np.linspace(0, 1, len(_STEPS))))
 
-    def draw(pairs: slice, n_rows: int) -> dict[str, Any]:
-        curves = label_curves(once.given[pairs], once.score[pairs], grid, once.are_probabilities)
-        return {**curves, "rows": n_rows}  # some may have no score
-
     figures = label_figures(once)
     reasons = _choose_labels(figures)
     position = {name: j for j, name in enumerate(once.label_names)}
-    table, drawn, is_other = [], [], np.ones(len(position), dtype=bool)
+    table, is_other = [], np.ones(len(position), dtype=bool)
+    parts: list[tuple[dict[str, Any], slice, int]] = []  # names, pairs, rows with the label
     for row in figures:
         if row["label"] in reasons:
             name, j = abbreviate(row["label"], _NAME), position[row["label"]]
             table.append({**row, "label": name, "reason": reasons[row["label"]]})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
-            drawn.append({**names, **draw(slice(*once.start[j : j + 2]), row["rows"])})
+            parts.append((names, slice(*once.start[j : j + 2]), row["rows"]))
             is_other[j] = False
+    parts.append(({"name": "all labels together"}, slice(None), int(once.support.sum())))
+    drawn = [
+        names
+        | label_curves(once.given[pairs], once.score[pairs], grid, once.are_probabilities)
+        | {"rows": n_rows}  # some may have no score
+        for names, pairs, n_rows in parts
+    ]
     hits, predicted = (
         int(once.count(chosen)[is_other].sum())
         for chosen in (once.given & once.predicted, once.predicted)
     )
     others = {"hits": hits, "wrong": predicted - hits, "rows": int(once.support[is_other].sum())}
-    everything = draw(slice(None), int(once.support.sum()))
     return table, {
         "thresholds": grid.tolist(),
-        "labels": drawn,
+        "labels": drawn[:-1],
         "others": others,  # labels that are not shown, as evaluated
-        "all": {"name": "all labels together", **everything},
+        "all": drawn[-1],
         "are_probabilities": once.are_probabilities,
         "rows": once.y.shape[0],
     }
@@ -184,23 +185,6 @@ def _choose_labels(figures: list[dict[str, Any]]) -> dict[str, str]:
         for row in rows:
             reasons.setdefault(row["label"], []).append(reason)
     return {label: ", ".join(names) for label, names in reasons.items()}
-
-
-def first_labels(once: OutOfSample) -> list[tuple[int, float, float]]:
-    """Return how often the most probable label of a row is right, for tenths of the rows.
-
-    Each tenth, from the lowest probabilities to the highest, has its number of rows, its mean
-    probability and its share of right labels; the last entry is of all rows.
-    """
-    order, n = np.argsort(once.score, kind="stable"), once.y.shape[0]
-    probability, right = np.zeros((2, n))
-    # Of the pairs of a row, the last one, with the highest score, is kept.
-    probability[once.row[order]], right[once.row[order]] = once.score[order], once.given[order]
-    rows = np.argsort(probability, kind="stable")
-    return [
-        (len(part), float(probability[part].mean()), float(right[part].mean()))
-        for part in [*np.array_split(rows, min(_BINS, n)), rows]
-    ]
 
 
 def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
