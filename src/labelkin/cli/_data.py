@@ -34,7 +34,7 @@ def read_training_data(
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
-    strings |= {options.label_column} - {None}
+    strings |= {*filter(None, [options.label_column])}
     labels = label_choice(own.pop("labels"))
     own["separator"] = _TAB.get(options.separator, options.separator)
     own["no_label"] = options.no_label or ()

@@ -11,7 +11,6 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
-from labelkin.many._sparse import has_entries
 from labelkin.metrics import METRICS, PAPER_METRICS, Metric, evaluate
 
 _STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
@@ -84,7 +83,8 @@ class OutOfSample:
             self.row, self.score = scores.indices, scores.data
             self.label = np.repeat(np.arange(q), np.diff(scores.indptr))
             self.given, self.predicted = (
-                has_entries(matrix, self.row, self.label) for matrix in (self.y, self.labels)
+                np.isin(self.row * np.int64(q) + self.label, one.row * np.int64(q) + one.col)
+                for one in (self.y.tocoo(), self.labels.tocoo())
             )
             self.n_known, self.support = np.full(q, n), self.y.sum(axis=0, dtype=int)
         else:

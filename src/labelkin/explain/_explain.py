@@ -314,13 +314,13 @@ def _in_words(
     }
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
     total = np.zeros((len(effects), len(place)))
-    for name, column in zip(names, np.transpose(effects), strict=True):
-        total[:, place[name]] += column
+    for name, added in zip(names, np.transpose(effects), strict=True):
+        total[:, place[name]] += added
     features: list[str] = []
     values: list[Any] = []
     for name in place:
         column, word = name if isinstance(name, tuple) else ("", name)
-        shown = written.get(column, {}).get(word, word)
+        shown = str(written.get(column, {}).get(word, word))
         features.append(f"{column}: {shown}" if column and len(written) > 1 else shown)
         is_column = not column and "" not in written and word in getattr(row, "columns", ())
         value = row[word].iloc[0] if is_column else None

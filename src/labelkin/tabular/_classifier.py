@@ -398,7 +398,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             return getattr(self.pipeline_, method)(features)
         return self.predict_with_scores(X)[method != "predict"]
 
-    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_with_scores(self, X: Any) -> tuple[Any, Any]:
         """Return predicted labels and scores of the same shape, computed once; X as in `predict`.
 
         The scores are probabilities or, of a classifier without any, those of its decision
