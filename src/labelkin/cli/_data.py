@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,7 @@ def read_training_data(
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
-    own = {one.name: getattr(options, one.name) for one in fields(options)}
-    own = {name: getattr(value, "value", value) for name, value in own.items()}  # of enumerations
+    own = {name: getattr(value, "value", value) for name, value in vars(options).items()}
     columns: dict[str, str] = {}
     for kind in ("text", "category", "number", "day_first_date", "ignore"):
         for name in dict.fromkeys(own.pop(kind) or ()):
@@ -221,10 +220,5 @@ def _read_options(
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"--decimal {reading.decimal}: it is a point or a comma.")
-    return {
-        "delimiter": delimiter,
-        "encoding": reading.encoding,
-        "decimal": reading.decimal or decimal,
-        **{name: getattr(reading, name) for name in ("header", "sheet", "x", "y")},
-        "as_strings": as_strings,
-    }
+    changed = {"delimiter": delimiter, "decimal": reading.decimal or decimal}
+    return vars(reading) | changed | {"as_strings": as_strings}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import sys
 import textwrap
@@ -97,11 +96,6 @@ def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> No
             table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
         table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)
-
-
-def shell_line(*words: str | Path) -> str:
-    """Return a command line that can be pasted into a shell."""
-    return shlex.join(str(word) for word in words)
 
 
 def given_options(context: typer.Context, names: Container[str]) -> list[str]:

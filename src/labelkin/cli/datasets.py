@@ -24,9 +24,6 @@ DataHome = Annotated[
         "--data", help="Folder of the datasets; by default LABELKIN_DATA or the user's cache."
     ),
 ]
-Subset = Annotated[
-    str | None, typer.Option(help="Rows of a known dataset to use: all, train or test.")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -67,7 +64,6 @@ def describe(
     ],
     labels: Labels = None,
     missing_labels: MissingLabels = None,
-    subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
@@ -77,7 +73,7 @@ def describe(
     from labelkin.tabular import find_training_data
 
     try:
-        bunch = _load(source, label_choice(labels), subset, data, missing_labels)
+        bunch = _load(source, label_choice(labels), data, missing_labels)
     except FormatError:  # perhaps a table with columns of any kind
         table = read_table(source)
         if table.target is not None:
@@ -101,7 +97,6 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="File to write; its suffix sets the format.")
     ],
     labels: Labels = None,
-    subset: Subset = None,
     data: DataHome = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -110,7 +105,7 @@ def convert(
 
     check_output(out, overwrite, inputs=[Path(source)])
     with progress_bar("converting", hidden=False):
-        bunch = _load(source, label_choice(labels), subset, data)
+        bunch = _load(source, label_choice(labels), data)
         names = ("feature_names", "label_names", "feature_n_values", "split")
         write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
@@ -149,7 +144,6 @@ def fetch(
 def _load(
     source: str,
     labels: str | list[str] | None,
-    subset: str | None,
     data: Path | None,
     missing_labels: str | None = None,
 ) -> "Bunch":
@@ -159,11 +153,9 @@ def _load(
     path = Path(source)
     check_data_file(path)
     if source.lower() not in dataset_names() and path.exists():
-        if subset is not None:
-            raise ValueError("--subset applies only to known datasets; files are read whole.")
         bunch = read(path, labels=labels, missing_labels=missing_labels)
         bunch.name = path.name
         return bunch
     if labels is not None:
         raise ValueError(f"--labels applies only to files; the labels of {source} are known.")
-    return load_dataset(dataset_info(source).name, data_home=data, subset=subset)
+    return load_dataset(dataset_info(source).name, data_home=data)

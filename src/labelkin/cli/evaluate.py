@@ -1,5 +1,6 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,6 @@ from labelkin.cli._output import (
     given_options,
     print_json,
     progress_bar,
-    shell_line,
     split_names,
 )
 
@@ -202,7 +202,7 @@ def command(
         page["decide_command"] = _fit_command(context, source, found.best, decided=False)
         page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
     if report is not None:
-        command_line = shell_line("labelkin", *context.obj)
+        command_line = shlex.join(["labelkin", *context.obj])
         with progress_bar("learning curve", found.n_curve_fits, hidden=hidden) as update:
             found.write_report(
                 report, **page, command=command_line, next_command=next_command, progress=update
@@ -271,4 +271,5 @@ def _fit_command(
     model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
-    return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
+    words = ["labelkin", "fit", str(source), *given_options(context, names), *model]
+    return shlex.join(words)

@@ -142,14 +142,9 @@ class Evaluation:
         return 0 if self.fit_part is None else len(PARTS) * min(self.folds, self.n_done, MOST_FOLDS)
 
     @cached_property
-    def n_known(self) -> int:
-        """Number of the labels of all rows that are known."""
-        return self.n_cells if sparse.issparse(self.y) else int((self.y == self.y).sum())
-
-    @property
-    def n_cells(self) -> int:
-        """Number of rows times number of labels."""
-        return self.y.shape[0] * self.y.shape[1]
+    def n_unknown(self) -> int:
+        """Number of the labels of all rows that are unknown."""
+        return 0 if sparse.issparse(self.y) else int((self.y != self.y).sum())  # NaN
 
     @cached_property
     def n_without_labels(self) -> int:
@@ -223,7 +218,7 @@ class Evaluation:
             **self.settings,
             "folds_done": self.n_done,
             **({"skipped": self.left_out} if self.left_out else {}),
-            **({"known_cells": self.n_known} if self.n_known < self.n_cells else {}),
+            **({"known_cells": self.y.size - self.n_unknown} if self.n_unknown else {}),
             "rows_without_labels": self.n_without_labels,
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}

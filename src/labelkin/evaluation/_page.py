@@ -8,6 +8,7 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,7 +82,7 @@ def render_report(
     once = found.predictions(found.folds)
     best, metrics = found.results[found.best], [METRICS[key] for key in found.metrics]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
-    describe = describe_row(found.X, vectorizers, _WORDS)
+    describe = partial(describe_row, found.X, vectorizers=vectorizers, longest=_WORDS)
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
 
@@ -405,8 +406,8 @@ def _model_card(
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
     n, q = y.shape
     card += [("rows", f"{n:,}"), ("labels", f"{q:,}, {(y == 1).sum() / n:.2f} per row")]
-    if found.n_known < found.n_cells:
-        card.append(("known labels", f"{found.n_known:,} of {found.n_cells:,} cells"))
+    if found.n_unknown:
+        card.append(("known labels", f"{y.size - found.n_unknown:,} of {y.size:,} cells"))
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model

@@ -1,8 +1,8 @@
 """Explanations of classifiers, by themselves and through pipelines and transformers of columns."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -189,33 +189,31 @@ def explain(
         label_names=known,
         predicted=labels[0].astype(bool),
         probability=scores.reshape(-1),
-        title=describe_row(row, vectorizers)(0) if steps else "",
-        row_names=None if training is None else describe_row(training, vectorizers),
+        title=describe_row(row, 0, vectorizers) if steps else "",
+        row_names=training
+        if training is None
+        else partial(describe_row, training, vectorizers=vectorizers),
         row_ids=training_ids,
         **found,
     )
 
 
-def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Callable[[int], str]:
-    """Return a function from a row's position to its texts in quotes or, without any, its values.
+def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGEST) -> str:
+    """Return the texts of a row in quotes or, without any, its values.
 
     `vectorizers` are those of `find_vectorizers`. Rows of a plain matrix are described by nothing.
     """
-    is_table, is_text = hasattr(X, "iloc"), isinstance(X, list) and isinstance(X[0], str)
-    texts = [column for column in X.columns if column in vectorizers] if is_table else []
-
-    def describe(row: int) -> str:
-        if not is_table and not is_text:
-            return ""
-        cells = _cells(X, row) if is_table else {"": X[row]}
-        if texts or is_text:
-            words = " / ".join(str(cells[name]) for name in texts or [""] if cells.get(name))
-            return f'"{abbreviate(" ".join(words.split()), longest)}"' if words else ""
-        shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
-        words = ", ".join(f"{name} = {value}" for name, value in shown.items())
-        return abbreviate(" ".join(words.split()), longest)
-
-    return describe
+    if hasattr(X, "iloc"):
+        cells = _cells(X, row)
+        texts = [cells.get(name) for name in X.columns if name in vectorizers]
+        if not texts:
+            shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
+            values = ", ".join(f"{name} = {value}" for name, value in shown.items())
+            return abbreviate(" ".join(values.split()), longest)
+    else:
+        texts = [X[row]] if isinstance(X, list) and isinstance(X[row], str) else []
+    words = " / ".join(str(text) for text in texts if text)
+    return f'"{abbreviate(" ".join(words.split()), longest)}"' if words else ""
 
 
 def find_vectorizers(model: Any) -> dict[str, Any]:
