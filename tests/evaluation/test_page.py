@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
@@ -257,6 +258,15 @@ def test_python_writes_the_same_page(pages, tmp_path):
     alone = evaluate_model(model.fit(X[:100], films[labels][:100]), X[100:], films[labels][100:])
     assert set(alone.results) == {"Pipeline"}
     assert alone.label_names == tuple(labels)
+
+
+def test_mistakes_of_a_pipeline_that_refuses_missing_values(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["height", "width", "depth"])
+    y = (X.to_numpy()[:, :2] + rng.normal(size=(60, 2)) > 0).astype(int)
+    found = compare(make_pipeline(StandardScaler(), MLkNNClassifier()), X, y, folds=2)
+    found.write_report(tmp_path / "page.html")
+    assert re.search('class="(for|against)">(height|width|depth) = ', read(tmp_path / "page.html"))
 
 
 # --------------------------------------------------------------------------- in a browser

@@ -282,7 +282,9 @@ def _explain_mistakes(
         given, predicted = y == 1, (labels == 1) & (y == y)  # NaN is unequal to itself
         why = None
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
-            background = found.X if isinstance(found.X, np.ndarray) else None
+            # A classifier of tables takes missing values, other pipelines may refuse them.
+            is_table = hasattr(found.X, "iloc") and not hasattr(model, "schema_")
+            background = found.X if is_table or isinstance(found.X, np.ndarray) else None
             why = explain(model, _safe_indexing(found.X, [row]), background=background)
         missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
         errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
