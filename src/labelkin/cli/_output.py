@@ -2,9 +2,7 @@
 
 import json
 import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -67,15 +65,12 @@ class Notes:
 
     def print(self, text: str) -> None:
         """Print a line on stderr; on a terminal it is broken between words."""
-        if self.quiet:
-            return
-        text = printable(text)
-        if sys.stderr.isatty():
-            width = shutil.get_terminal_size().columns
-            text = textwrap.fill(
-                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-            )
-        typer.echo(text, err=True)
+        from rich.console import Console
+        from rich.text import Text
+
+        if not self.quiet:
+            is_line = not sys.stderr.isatty()
+            Console(stderr=True).print(Text(printable(text)), soft_wrap=is_line)
 
 
 def print_json(value: object, indent: int | None = None) -> None:

@@ -264,10 +264,9 @@ def _fit_command(
 
     if best not in METHODS:
         return None
-    tables = options.TableOptions, options.ReadingOptions
-    names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
-    names -= {"model", "time"}
-    names -= set() if decided else options.names_of(options.DecisionOptions)
+    groups = [options.TableOptions, options.ReadingOptions, options.MethodOptions]
+    groups += [options.DecisionOptions] if decided else []
+    names = options.names_of(*groups) - {"model", "time"}
     model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
