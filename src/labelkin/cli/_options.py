@@ -482,17 +482,14 @@ def check_device(device: str | None, decision: object = None) -> None:
         raise ValueError(f"--device {device}: {error}") from None
 
 
-def find_methods(
-    choice: MethodOptions, decision: Decision | None, *, several: bool = False
-) -> "dict[str, Method]":
-    """Return the methods to compare by name; wrong names, settings and devices are refused.
+def find_methods(choice: MethodOptions, *, several: bool = False) -> "dict[str, Method]":
+    """Return the methods to compare by name; wrong names and settings are refused.
 
     With `several`, names are separated by commas, and a user's own, as ``module:factory``, may be
     among them.
     """
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
-    check_device(choice.device, decision)
     if choice.parse_time()[1] and not several:
         raise ValueError(
             f"--time {choice.time}: here it takes the seconds for --model auto, a number; labelkin "

@@ -144,7 +144,7 @@ def command(
 
     chosen = None if metrics is None else choose_metrics(split_names(metrics))
     decision = options.parse_decision(deciding)
-    options.check_device(choice.device)
+    options.check_device(choice.device, decision if data is None else None)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
@@ -176,7 +176,7 @@ def command(
         ]
         page = {"source": data, "schema": saved.classifier.schema_, "card": card}
     else:
-        methods = options.find_methods(choice, decision, several=True)
+        methods = options.find_methods(choice, several=True)
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)

@@ -53,7 +53,8 @@ def command(
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
     decision = options.parse_decision(deciding)
-    methods = options.find_methods(choice, decision)
+    options.check_device(choice.device, decision)
+    methods = options.find_methods(choice)
     from labelkin.cli.evaluate import compare_methods
     from labelkin.decisions import learn_thresholds
     from labelkin.persistence import save_model
