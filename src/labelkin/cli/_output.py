@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -76,21 +76,6 @@ class Notes:
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
-
-
-def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
-    """Print rows of cells in columns; those numbered in `right` are aligned to the right."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        while len(table.columns) < len(row):
-            number = len(table.columns)
-            table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False).print(table)
 
 
 def given_options(context: typer.Context, names: Container[str]) -> list[str]:

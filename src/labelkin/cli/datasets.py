@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from labelkin.cli._data import check_data_file
 from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite, label_choice
-from labelkin.cli._output import check_output, echo, print_json, print_table, progress_bar
+from labelkin.cli._output import check_output, echo, print_json, progress_bar
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -32,6 +33,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
     if context.invoked_subcommand is not None:
         return
     from labelkin.datasets import data_home_path, dataset_info, dataset_names, find_dataset
+    from labelkin.evaluation._figures import text_table
 
     rows = [(dataset_info(name), find_dataset(name, data)) for name in dataset_names()]
     if as_json:
@@ -51,7 +53,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         name = info.name + " *" * bool(info.paper)
         numbers = [f"{figures[column]:,}" for column in counts]
         cells.append([name, "yes" if path else "-", *numbers, share, info.domain])
-    print_table(cells, right=range(2, 6))
+    Console(highlight=False).print(text_table(cells, right=range(2, 6)))
     present = sum(path is not None for _, path in rows)
     echo(f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper")
     echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
@@ -70,6 +72,7 @@ def describe(
     """Show the statistics of a dataset: its size, label sets and imbalance."""
     from labelkin.datasets import FormatError, read_table
     from labelkin.datasets import describe as compute_statistics
+    from labelkin.evaluation._figures import text_table
     from labelkin.tabular import find_training_data
 
     try:
@@ -87,7 +90,7 @@ def describe(
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
     echo(bunch.name)
-    print_table(statistics.rows())
+    Console(highlight=False).print(text_table(statistics.rows(), right=()))
 
 
 @app.command()
