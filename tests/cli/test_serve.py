@@ -176,9 +176,9 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
 
 def test_decisions(folder):
     row = {"plot": PLOT, "country": "fr", "runtime": 100}
-    (low,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 0.0)), row)
+    (low,) = predict(client_of(folder / "model.labelkin", Decision("fixed", {"": 0.0})), row)
     assert low["labels"] == list(VOCABULARY)
-    (high,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 1.0)), row)
+    (high,) = predict(client_of(folder / "model.labelkin", Decision("fixed", {"": 1.0})), row)
     assert high["labels"] == []
 
 

@@ -345,19 +345,18 @@ class Decision:
 
     name: str
     """A name in `labelkin.decisions.DECISIONS`."""
-    shared: float = 0.5
-    """Threshold of every label, for the decision "fixed"."""
-    by_label: dict[str, float] = field(default_factory=dict)
-    """Thresholds of single labels."""
+    thresholds: dict[str, float] = field(default_factory=dict)
+    """For the decision "fixed", those of single labels; the one of "" is that of all others."""
 
     def cuts(self, label_names: Sequence[str]) -> list[float]:
         """Return the threshold of each label, for the decision "fixed"."""
-        for name in self.by_label:
-            if name not in label_names:
+        for name in self.thresholds:
+            if name and name not in label_names:
                 raise ValueError(
                     f"--threshold {name}=…: no such label.{did_you_mean(name, label_names)}"
                 )
-        return [self.by_label.get(name, self.shared) for name in label_names]
+        shared = self.thresholds.get("", 0.5)
+        return [self.thresholds.get(name, shared) for name in label_names]
 
     def restore(self, label_names: Sequence[str], learned: Any) -> "LabelDecision":
         """Return the decision with the thresholds of a fitted model.
@@ -405,7 +404,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     "or for one (LABEL=0.3)."
                 )
             cuts[(found[1] or "").strip()] = float(found[2])
-        return Decision("fixed", cuts.pop("", 0.5), cuts)
+        return Decision("fixed", cuts)
     if decide is None:
         return None
     if decide.lower().startswith("cost:"):
@@ -418,7 +417,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     "(FP) as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
                 )
             costs[found[1]] = float(found[2])
-        return Decision("fixed", costs["FP"] / (costs["FP"] + costs["FN"]))  # of least cost
+        return Decision("fixed", {"": costs["FP"] / (costs["FP"] + costs["FN"])})  # of least cost
     from labelkin.decisions import DECISIONS, parse_guarantee
 
     try:

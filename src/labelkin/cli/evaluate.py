@@ -174,7 +174,7 @@ def command(
             ("training rows", str(saved.info.details.get("rows", "unknown"))),
             ("rows also in training", f"{found.n_seen:,}"),
         ]
-        page = {"source": data, "schema": saved.classifier.schema_, "card": card}
+        page: dict[str, Any] = {"source": data}
     else:
         methods = options.find_methods(choice, several=True)
         if group is not None:
@@ -198,15 +198,13 @@ def command(
         facts = training.summary()
         facts["settings"] = {name: str(value) for name, value in settings.items()}
         heading, next_command = None, _fit_command(context, source, found.best)
-        page = {"source": training.source, "schema": training.schema}
+        page = {"source": training.source}
         page["decide_command"] = _fit_command(context, source, found.best, decided=False)
-        page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
+        card = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
     if report is not None:
-        command_line = shlex.join(["labelkin", *context.obj])
+        page["card"] = [*card, ("command", shlex.join(["labelkin", *context.obj]))]
         with progress_bar("learning curve", found.n_curve_fits, hidden=hidden) as update:
-            found.write_report(
-                report, **page, command=command_line, next_command=next_command, progress=update
-            )
+            found.write_report(report, **page, next_command=next_command, progress=update)
     if as_json:
         facts |= found.to_dict() | ({"next": next_command} if next_command else {})
         print_json(facts | ({"report": str(report)} if report else {}))

@@ -296,9 +296,8 @@ class Evaluation:
         path : str or Path
             The file to write, whole or not at all.
         **details
-            ``source``: the file or the name of the data; ``schema``: the schema of a table;
-            ``card``: further names and values of the model card; ``command`` and ``next_command``:
-            the command that made the page, and the one to run next; ``decide_command``: the one to
+            ``source``: the file or the name of the data; ``card``: further names and values of the
+            model card; ``next_command``: the command to run next; ``decide_command``: the one to
             which a decision is added; ``progress``: as in `compare`.
         """
         text = render_report(self, **details)

@@ -69,9 +69,7 @@ def render_report(
     found: "Evaluation",
     *,
     source: Any = None,
-    schema: Any = None,
     card: Sequence[tuple[str, str]] = (),
-    command: str | None = None,
     next_command: str | None = None,
     decide_command: str | None = None,
     progress: Callable[..., None] = lambda **_: None,
@@ -128,7 +126,7 @@ def render_report(
         are_probabilities=once.are_probabilities,
         card=[
             (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
-            for name, value in [*card, *_model_card(found, source, schema, command)]
+            for name, value in [*_model_card(found, source), *card]
         ],
         command=next_command,
     )
@@ -389,15 +387,14 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
     return suspects, len(doubtful)
 
 
-def _model_card(
-    found: "Evaluation", source: Any, schema: Any, command: str | None
-) -> list[tuple[str, str]]:
+def _model_card(found: "Evaluation", source: Any) -> list[tuple[str, str]]:
     """Return names and values of the facts about an evaluation.
 
-    `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
+    `source` is the file or the name of the data.
     """
     y, best, settings = found.y, found.results[found.best], found.settings
     card = [("data", Path(source).name)] if source else []
+    schema = getattr(best.models[0], "schema_", None) if best.models else None
     if schema is not None:
         kinds: dict[str, list[str]] = {}
         for name, kind in (schema.columns or {}).items():
@@ -428,5 +425,4 @@ def _model_card(
         *card,
         ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
         ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
-        *([("command", command)] if command else []),
     ]
