@@ -185,14 +185,13 @@ def explain(
             found |= _in_words(found["features"], found["feature_effects"], row, vectorizers)
         elif not sparse.issparse(z):
             found["feature_values"] = [float(z[0, i]) for i in used]
+    describe = partial(describe_row, training, vectorizers=vectorizers)
     return Explanation(
         label_names=known,
         predicted=labels[0].astype(bool),
         probability=scores.reshape(-1),
         title=describe_row(row, 0, vectorizers) if steps else "",
-        row_names=training
-        if training is None
-        else partial(describe_row, training, vectorizers=vectorizers),
+        row_names=None if training is None else describe,
         row_ids=training_ids,
         **found,
     )
