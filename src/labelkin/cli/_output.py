@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -76,6 +77,11 @@ class Notes:
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def shell_line(*words: str | Path) -> str:
+    """Return a command line that can be pasted into a shell."""
+    return shlex.join(str(word) for word in words)
 
 
 def given_options(context: typer.Context, names: Container[str]) -> list[str]:

@@ -1,6 +1,5 @@
 """``labelkin evaluate``: cross-validation of methods, or a fitted model on new data."""
 
-import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from labelkin.cli._output import (
     given_options,
     print_json,
     progress_bar,
+    shell_line,
     split_names,
 )
 
@@ -202,7 +202,7 @@ def command(
         page["decide_command"] = _fit_command(context, source, found.best, decided=False)
         card = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
     if report is not None:
-        page["card"] = [*card, ("command", shlex.join(["labelkin", *context.obj]))]
+        page["card"] = [*card, ("command", shell_line("labelkin", *context.obj))]
         with progress_bar("learning curve", found.n_curve_fits, hidden=hidden) as update:
             found.write_report(report, **page, next_command=next_command, progress=update)
     if as_json:
@@ -268,5 +268,4 @@ def _fit_command(
     model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
-    words = ["labelkin", "fit", str(source), *given_options(context, names), *model]
-    return shlex.join(words)
+    return shell_line("labelkin", "fit", source, *given_options(context, names), *model)

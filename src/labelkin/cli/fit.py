@@ -1,6 +1,5 @@
 """``labelkin fit``: from a data file to a model file."""
 
-import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from labelkin.cli._output import (
     echo,
     print_json,
     progress_bar,
+    shell_line,
 )
 
 EXAMPLES = """Examples:
@@ -107,4 +107,4 @@ def command(
     elif not quiet:
         cost = f"{decimal(size)}, fitted in {seconds:.1f} s"
         echo(f"written: {out} ({method.title}, {cost})")
-        echo(f"next:    labelkin predict {shlex.quote(str(out))} NEW --out predictions.csv")
+        echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")

@@ -2,14 +2,13 @@
 
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from labelkin._utils.names import printable
-from labelkin.cli._output import Interrupted, Notes, split_names
+from labelkin.cli._output import Interrupted, Notes, shell_line, split_names
 
 if TYPE_CHECKING:
     from labelkin.experiments.run.plan import Plan
@@ -150,7 +149,7 @@ def command(
     console = Console(highlight=False)
     # After kill -9, joblib's resource tracker would warn of every file that it cleans up.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    command_line = shlex.join(["labelkin", *(context.obj or [])])
+    command_line = shell_line("labelkin", *(context.obj or []))
     view = RunView(f"{chosen.title} · {plan} · store {store}", console)
     try:
         rows = run(
@@ -212,7 +211,7 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], view: "
         console.print(line, style="red", markup=False, soft_wrap=True)
     if len(failures) > 5:
         console.print(f"… and {len(failures) - 5} more failed", style="red")
-    next_line = f"labelkin report {shlex.quote(str(path))} --out report"
+    next_line = shell_line("labelkin", "report", path, "--out", "report")
     console.print(f"next: {printable(next_line)}", style="bold", markup=False)
     if failures:
         raise typer.Exit(1)
