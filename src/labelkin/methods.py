@@ -24,20 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
 from sklearn.utils import get_tags
 
+import labelkin
 from labelkin.base import set_random_states
-from labelkin.ensemble import BaggingVPCPClassifier, VPCMEClassifier
-from labelkin.kernel import KernelRidgeLOOClassifier
-from labelkin.kin import KinEnsembleClassifier
-from labelkin.linear import MultiLabelLogisticRegression
-from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
-from labelkin.projection import MDDM
-from labelkin.transformation import (
-    AdaBoostPDTClassifier,
-    BinaryRelevanceClassifier,
-    CalibratedLabelRankingClassifier,
-    ChainClassifier,
-    RAkELClassifier,
-)
 
 __all__ = ["METHODS", "Method", "user_method"]
 
@@ -71,103 +59,108 @@ def _range_scaled(model: Any) -> Any:
     return behind_dense_rows(MinMaxScaler(), model)
 
 
+# Classifiers are named through the package, which imports the room of each when it is made.
 _METHODS = (
     Method(
         "rakel",
         "RAkEL",
-        lambda seed: RAkELClassifier(random_state=seed),
+        lambda seed: labelkin.RAkELClassifier(random_state=seed),
         "labelsets of half the labels, min(2q, C(q, k)) powersets of C4.5 trees",
     ),
     Method(
         "rakel_k3",
         "RAkEL (k = 3)",
-        lambda seed: RAkELClassifier(labelset_size=3, random_state=seed),
+        lambda seed: labelkin.RAkELClassifier(labelset_size=3, random_state=seed),
         "labelsets of three labels, Mulan's default, which the published column matches",
     ),
     Method(
         "iblr",
         "IBLR-ML",
-        lambda seed: IBLRClassifier(n_neighbors=10),
+        lambda seed: labelkin.IBLRClassifier(n_neighbors=10),
         "10 neighbours, ridge 1e-8",
     ),
     Method(
         "iblr_scaled",
         "IBLR-ML (scaled)",
-        lambda seed: _range_scaled(IBLRClassifier(n_neighbors=10)),
+        lambda seed: _range_scaled(labelkin.IBLRClassifier(n_neighbors=10)),
         "as IBLR-ML, features scaled by their training range as WEKA does, which the "
         "published column matches",
     ),
     Method(
         "clr",
         "CLR",
-        lambda seed: CalibratedLabelRankingClassifier(random_state=seed),
+        lambda seed: labelkin.CalibratedLabelRankingClassifier(random_state=seed),
         "a C4.5 tree for each pair of labels and each label",
     ),
     Method(
         "cchains",
         "CChains",
-        lambda seed: ChainClassifier(random_state=seed),
+        lambda seed: labelkin.ChainClassifier(random_state=seed),
         "one chain of C4.5 trees in the order of the labels",
     ),
     Method(
         "mlknn",
         "ML-kNN",
-        lambda seed: MLkNNClassifier(n_neighbors=10),
+        lambda seed: labelkin.MLkNNClassifier(n_neighbors=10),
         "10 neighbours, smoothing 1",
     ),
     Method(
         "mlknn_scaled",
         "ML-kNN (scaled)",
-        lambda seed: _range_scaled(MLkNNClassifier(n_neighbors=10)),
+        lambda seed: _range_scaled(labelkin.MLkNNClassifier(n_neighbors=10)),
         "as ML-kNN, features scaled by their training range as WEKA does, which the "
         "published column matches",
     ),
     Method(
         "vpcme",
         "VPCME",
-        lambda seed: VPCMEClassifier(n_estimators=30, threshold=0.6, random_state=seed),
+        lambda seed: labelkin.VPCMEClassifier(n_estimators=30, threshold=0.6, random_state=seed),
         "S = 30 members, Θ = 0.6, ML-kNN with 10 neighbours in each",
     ),
     Method(
         "adaboost_pdt",
         "AdaBoost_PDT",
-        lambda seed: AdaBoostPDTClassifier(random_state=seed),
+        lambda seed: labelkin.AdaBoostPDTClassifier(random_state=seed),
         "10 rounds of pruned C4.5 trees, one label after another",
     ),
     Method(
         "bagging_vpcp",
         "Bagging_VPCP",
-        lambda seed: BaggingVPCPClassifier(n_estimators=30, threshold=0.6, random_state=seed),
+        lambda seed: labelkin.BaggingVPCPClassifier(
+            n_estimators=30, threshold=0.6, random_state=seed
+        ),
         "as VPCME, with equal weights throughout",
     ),
     Method(
         "mddm",
         "MDDM",
-        lambda seed: make_pipeline(MDDM(n_components=0.99), MLkNNClassifier(n_neighbors=10)),
+        lambda seed: make_pipeline(
+            labelkin.MDDM(n_components=0.99), labelkin.MLkNNClassifier(n_neighbors=10)
+        ),
         "orthonormal projection, 99 % of the eigenvalues, ML-kNN with 10 neighbours behind it",
     ),
     Method(
         "br",
         "BR",
-        lambda seed: BinaryRelevanceClassifier(random_state=seed),
+        lambda seed: labelkin.BinaryRelevanceClassifier(random_state=seed),
         "a C4.5 tree for each label; not in the paper's tables",
     ),
     Method(
         "krr",
         "KRR-LOO",
-        lambda seed: KernelRidgeLOOClassifier(random_state=seed),
+        lambda seed: labelkin.KernelRidgeLOOClassifier(random_state=seed),
         "RBF kernel ridge, width and ridges by leave-one-out error, calibrated",
     ),
     Method(
         "logistic",
         "Logistic regression, all labels",
-        lambda seed: MultiLabelLogisticRegression(random_state=seed),
+        lambda seed: labelkin.MultiLabelLogisticRegression(random_state=seed),
         "one C for all labels by 5 folds, calibrated",
     ),
     Method(
         "kin",
         "Kin ensemble",
-        lambda seed: KinEnsembleClassifier(random_state=seed),
+        lambda seed: labelkin.KinEnsembleClassifier(random_state=seed),
         "kernel ridges on several views, logistic regression, projections and trees, as far as "
         "affordable, combined by leave-fold-out scores",
     ),

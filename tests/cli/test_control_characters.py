@@ -78,7 +78,7 @@ COMMANDS = {
     "predict to a file": ["predict", "M", "T", "--keep", "all", "--out", "P"],
     "explain": ["explain", "M", "T", "--row", "2"],
     "explain as JSON": ["explain", "M", "T", "--json"],
-    "evaluate": ["evaluate", "T", "--labels", str(-len(HOSTILE)), "--model", "mlknn,br"],
+    "evaluate": ["evaluate", "T", "--labels", str(-len(HOSTILE)), "--model", "mlknn,logistic"],
     "evaluate a model": ["evaluate", "M", "T"],
     "describe": ["datasets", "describe", "T", "--labels", str(-len(HOSTILE))],
     "no such label": ["evaluate", "T", "--labels", "\x1b[31m,\u202e"],

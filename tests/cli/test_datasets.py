@@ -71,7 +71,6 @@ def test_describe_a_known_name(run):
     out = run("describe", "arts", "--data", DATA)
     for words in ("arts", "2,000", "254", "1.627", "SCUMBLE", "MeanIR"):
         assert words in out
-    assert "3,000" in run("describe", "arts", "--data", DATA, "--subset", "test")
 
 
 def test_describe_a_file(run, toy):
@@ -138,7 +137,6 @@ def test_convert_replaces_a_file_only_on_request(run, toy, tmp_path):
         (["describe", "yaest"], "Did you mean yeast?"),
         (["describe", "no/such/file.arff"], "There is no file no/such/file.arff"),
         (["describe", "yeast", "--labels", "a"], "--labels applies only to files"),
-        (["describe", "yeast", "--subset", "half"], "subset must be"),
         (["fetch"], "Name at least one dataset"),
         (["fetch", "yeast", "emotion"], "Did you mean emotions"),
         (["convert", "no.npz", "out.npz"], "There is no file no.npz"),
@@ -156,7 +154,6 @@ def test_bad_files_write_nothing(run, toy, tmp_path):
     broken.write_bytes(toy.read_bytes()[:200])
     assert "broken.npz" in run("convert", broken, tmp_path / "out.arff", code=2)
     assert "out.strange" in run("convert", toy, tmp_path / "out.strange", code=2)
-    assert "--subset applies only to known" in run("describe", toy, "--subset", "all", code=2)
     assert list(tmp_path.glob("out*")) == []
 
 

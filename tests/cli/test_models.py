@@ -514,9 +514,9 @@ def test_rows_are_written_before_the_next_are_predicted(model, monkeypatch, caps
     monkeypatch.setattr(predict, "_BLOCK", 7)
     own, written = SavedModel.predict, []
 
-    def predict_after_reading(self, X, decision=None):
+    def predict_after_reading(self, X):
         written.append(capsys.readouterr().out.count("\n"))
-        return own(self, X, decision)
+        return own(self, X)
 
     monkeypatch.setattr(SavedModel, "predict", predict_after_reading)
     ok("predict", model, "new.csv", "-q")

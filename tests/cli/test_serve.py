@@ -50,7 +50,8 @@ def folder(tmp_path_factory):
 
 
 def client_of(path, decision=None):
-    app = make_app(make_service(load_saved_model(path), decision), Limits(seconds=300))
+    saved = load_saved_model(path, decision=decision)
+    app = make_app(make_service(saved), Limits(seconds=300))
     return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
@@ -175,9 +176,9 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
 
 def test_decisions(folder):
     row = {"plot": PLOT, "country": "fr", "runtime": 100}
-    (low,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 0.0)), row)
+    (low,) = predict(client_of(folder / "model.labelkin", Decision("fixed", {"": 0.0})), row)
     assert low["labels"] == list(VOCABULARY)
-    (high,) = predict(client_of(folder / "model.labelkin", Decision("fixed", 1.0)), row)
+    (high,) = predict(client_of(folder / "model.labelkin", Decision("fixed", {"": 1.0})), row)
     assert high["labels"] == []
 
 

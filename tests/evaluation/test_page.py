@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("typer")
@@ -31,6 +31,7 @@ from support.browser import (
     wait_until_equal,
 )
 from support.html import Elements
+from support.predicted import Predicted
 from support.shared import build_once
 from support.tables import VOCABULARY, films, write_films, write_numbers
 
@@ -220,13 +221,7 @@ def test_pages_of_large_data_stay_small():
     p = rng.beta(0.2, 4, size=(n, q))
     y = (rng.random((n, q)) < p).astype(np.uint8)
     X = pd.DataFrame({"text": ["word " * 10_000] * n})
-    found = evaluate_model(
-        DummyClassifier().fit(X, y),
-        X,
-        y,
-        label_names=names,
-        predictions=(1 - y, p, np.full(q, 0.5)),
-    )
+    found = evaluate_model(Predicted(1 - y, p), X, y, label_names=names)
     text = render_report(found, source="large.csv", card=[("columns", "column, " * 100_000)])
     assert len(text.encode()) < 5_000_000
     assert len(inline_data(text)["labels"]) == 500
@@ -263,6 +258,15 @@ def test_python_writes_the_same_page(pages, tmp_path):
     alone = evaluate_model(model.fit(X[:100], films[labels][:100]), X[100:], films[labels][100:])
     assert set(alone.results) == {"Pipeline"}
     assert alone.label_names == tuple(labels)
+
+
+def test_mistakes_of_a_pipeline_that_refuses_missing_values(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["height", "width", "depth"])
+    y = (X.to_numpy()[:, :2] + rng.normal(size=(60, 2)) > 0).astype(int)
+    found = compare(make_pipeline(StandardScaler(), MLkNNClassifier()), X, y, folds=2)
+    found.write_report(tmp_path / "page.html")
+    assert re.search('class="(for|against)">(height|width|depth) = ', read(tmp_path / "page.html"))
 
 
 # --------------------------------------------------------------------------- in a browser

@@ -25,35 +25,21 @@ def read_training_data(
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
+    own = {name: getattr(value, "value", value) for name, value in vars(options).items()}
     columns: dict[str, str] = {}
     for kind in ("text", "category", "number", "day_first_date", "ignore"):
-        for name in dict.fromkeys(getattr(options, kind) or ()):
+        for name in dict.fromkeys(own.pop(kind) or ()):
             if name in columns:
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
-    labels = label_choice(options.labels)
+    labels = label_choice(own.pop("labels"))
+    own["separator"] = _TAB.get(options.separator, options.separator)
+    own["no_label"] = options.no_label or ()
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
-        table = read_table(
-            path,
-            **_read_options(reading, strings),
-            labels=labels,
-            expected=columns,
-        )
-        training = find_training_data(
-            table,
-            labels,
-            separator=_TAB.get(options.separator, options.separator),
-            ignore_case=options.ignore_case,
-            no_label=options.no_label or (),
-            missing_labels=options.missing_labels,
-            columns=columns,
-            hierarchy=options.hierarchy,
-            max_words=options.max_words,
-            embedding=options.embedding.value,
-            trend=options.trend,
-            scale=options.scale.value,
-        )
+        how = _read_options(reading, strings)
+        table = read_table(path, **how, labels=labels, expected=columns)
+        training = find_training_data(table, labels, columns=columns, **own)
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
@@ -103,11 +89,6 @@ class SavedModel:
         """Names and place of the labels."""
         return self.classifier.label_columns_
 
-    @property
-    def identifiers(self) -> tuple[str, ...]:
-        """Columns that told the training rows apart."""
-        return self.classifier.schema_.identifiers
-
     def read(
         self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()
     ) -> "tuple[RawTable, Any]":
@@ -154,11 +135,8 @@ class SavedModel:
             )
         return table
 
-    def predict(self, X: Any, decision: Decision | None = None) -> tuple[Any, Any, Any]:
-        """Return predicted labels and scores, both of shape (n, q), and the q thresholds.
-
-        Labels are those of the model, unless a decision is given.
-        """
+    def predict(self, X: Any) -> tuple[Any, Any]:
+        """Return predicted labels and scores, both of shape (n, q)."""
         with self.checked():
             labels, scores = self.classifier.predict_with_scores(X)
         expected = len(self.labels.names)
@@ -167,14 +145,7 @@ class SavedModel:
                 f"{self.path}: the model predicts {labels.shape[1]} labels but has names for "
                 f"{expected}."
             )
-        if decision is None:
-            return labels, scores, self.classifier.thresholds_
-        labels, thresholds = self.decide(decision, scores)
-        return labels, scores, thresholds
-
-    def decide(self, decision: Decision, scores: Any) -> tuple[Any, Any]:
-        """Return label sets and thresholds by another decision than the model's own."""
-        return decision.apply(scores, self.labels.names, self.info.details.get("decisions"))
+        return labels, scores
 
     @contextmanager
     def checked(self) -> Iterator[None]:
@@ -188,11 +159,15 @@ class SavedModel:
 
 
 def load_saved_model(
-    path: Path, expected_sha256: str | None = None, device: str | None = None
+    path: Path,
+    expected_sha256: str | None = None,
+    device: str | None = None,
+    decision: Decision | None = None,
 ) -> SavedModel:
     """Load a model file with what it records about its input and labels.
 
-    With `expected_sha256`, a file of another digest is refused.
+    With `expected_sha256`, a file of another digest is refused. A `decision` takes the place of the
+    model's own.
     """
     from labelkin import TableClassifier
     from labelkin._utils.untrusted import check_json
@@ -213,6 +188,9 @@ def load_saved_model(
         model.label_columns_, LabelColumns
     ):
         raise ValueError(f"{path}: the model's description of its input is damaged.")
+    if decision is not None:
+        names = model.label_columns_.names
+        model._decision = decision.restore(names, info.details.get("decisions"))
     return SavedModel(model.set_params(device=device), path, info)
 
 
@@ -240,10 +218,5 @@ def _read_options(
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"--decimal {reading.decimal}: it is a point or a comma.")
-    return {
-        "delimiter": delimiter,
-        "encoding": reading.encoding,
-        "decimal": reading.decimal or decimal,
-        **{name: getattr(reading, name) for name in ("header", "sheet", "x", "y")},
-        "as_strings": as_strings,
-    }
+    changed = {"delimiter": delimiter, "decimal": reading.decimal or decimal}
+    return vars(reading) | changed | {"as_strings": as_strings}

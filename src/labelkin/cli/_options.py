@@ -21,6 +21,7 @@ from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
     from labelkin import TableClassifier
+    from labelkin.decisions import LabelDecision
     from labelkin.methods import Method
     from labelkin.tabular import TrainingData
 
@@ -282,23 +283,15 @@ class MethodOptions:
     ] = 0
     device: Device = None
 
-    @property
-    def time_column(self) -> str | None:
-        """The column that --time names, if it is no number."""
+    def parse_time(self) -> tuple[float, str | None]:
+        """Return the seconds for comparing methods, and the column of times, if one is named."""
         try:
-            float(self.time or 0)
+            seconds = 60 if self.time is None else float(self.time)
         except ValueError:
-            return self.time
-        return None
-
-    @property
-    def seconds(self) -> float:
-        """The seconds for comparing methods."""
-        if self.time is None or self.time_column is not None:
-            return 60
-        if not float(self.time) >= 1:
+            return 60, self.time
+        if not seconds >= 1:
             raise ValueError(f"--time {self.time}: it must be at least one second.")
-        return float(self.time)
+        return seconds, None
 
 
 def names_of(*groups: type) -> set[str]:
@@ -340,50 +333,45 @@ class Decision:
 
     name: str
     """A name in `labelkin.decisions.DECISIONS`."""
-    shared: float = 0.5
-    """Threshold of every label, for the decision "fixed"."""
-    by_label: dict[str, float] = field(default_factory=dict)
-    """Thresholds of single labels."""
+    thresholds: dict[str, float] = field(default_factory=dict)
+    """For the decision "fixed", those of single labels; the one of "" is that of all others."""
 
     def cuts(self, label_names: Sequence[str]) -> list[float]:
         """Return the threshold of each label, for the decision "fixed"."""
-        for name in self.by_label:
-            if name not in label_names:
+        for name in self.thresholds:
+            if name and name not in label_names:
                 raise ValueError(
                     f"--threshold {name}=…: no such label.{did_you_mean(name, label_names)}"
                 )
-        return [self.by_label.get(name, self.shared) for name in label_names]
+        shared = self.thresholds.get("", 0.5)
+        return [self.thresholds.get(name, shared) for name in label_names]
 
-    def apply(self, scores: Any, label_names: Sequence[str], learned: Any) -> tuple[Any, Any]:
-        """Return label sets and the thresholds they rest on.
+    def restore(self, label_names: Sequence[str], learned: Any) -> "LabelDecision":
+        """Return the decision with the thresholds of a fitted model.
 
-        `learned` is what `learn_thresholds` returned when the model was fitted. Scores of thousands
-        of labels are a CSR matrix.
+        `learned` is what `learn_thresholds` returned when the model was fitted.
         """
         import numpy as np
 
-        from labelkin.decisions import label_sets
+        from labelkin._utils.labels import MANY_LABELS
+        from labelkin.decisions import LabelDecision
 
-        if hasattr(scores, "indptr"):
-            if self.name != "fixed":
-                raise ValueError(
-                    f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 "
-                    "or --decide cost:FN=5."
-                )
-            cuts, chosen = np.array(self.cuts(label_names)), scores.copy()
-            chosen.data = (scores.data > cuts[scores.indices]).astype(int)
-            chosen.eliminate_zeros()
-            return chosen, cuts
-        known = (learned or {}).get(self.name, {})
+        if self.name != "fixed" and len(label_names) >= MANY_LABELS:
+            raise ValueError(
+                f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 or "
+                "--decide cost:FN=5."
+            )
+        found, known = LabelDecision(self.name), (learned or {}).get(self.name, {})
         if self.name == "fixed":
             known = {"thresholds": self.cuts(label_names)}
-        cuts = np.array(known.get("thresholds", []), dtype=float)
-        if len(cuts) != len(label_names):
+        found.thresholds_ = np.array(known.get("thresholds", []), dtype=float)
+        found.at_least_one_ = known.get("at_least_one", False)
+        if len(found.thresholds_) != len(label_names):
             raise ValueError(
                 f"--decide {self.name}: the model file holds no thresholds for it; fit the model "
                 f"with --decide {self.name}, or use --decide cost:FN=5 or --threshold."
             )
-        return label_sets(scores, cuts, known.get("at_least_one", False)).astype(int), cuts
+        return found
 
 
 def parse_decision(options: DecisionOptions) -> Decision | None:
@@ -401,7 +389,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     "or for one (LABEL=0.3)."
                 )
             cuts[(found[1] or "").strip()] = float(found[2])
-        return Decision("fixed", cuts.pop("", 0.5), cuts)
+        return Decision("fixed", cuts)
     if decide is None:
         return None
     if decide.lower().startswith("cost:"):
@@ -414,7 +402,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     "(FP) as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
                 )
             costs[found[1]] = float(found[2])
-        return Decision("fixed", costs["FP"] / (costs["FP"] + costs["FN"]))  # of least cost
+        return Decision("fixed", {"": costs["FP"] / (costs["FP"] + costs["FN"])})  # of least cost
     from labelkin.decisions import DECISIONS, parse_guarantee
 
     try:
@@ -478,18 +466,15 @@ def check_device(device: str | None, decision: object = None) -> None:
         raise ValueError(f"--device {device}: {error}") from None
 
 
-def find_methods(
-    choice: MethodOptions, decision: Decision | None, *, several: bool = False
-) -> "dict[str, Method]":
-    """Return the methods to compare by name; wrong names, settings and devices are refused.
+def find_methods(choice: MethodOptions, *, several: bool = False) -> "dict[str, Method]":
+    """Return the methods to compare by name; wrong names and settings are refused.
 
     With `several`, names are separated by commas, and a user's own, as ``module:factory``, may be
     among them.
     """
     settings = parse_settings(choice.settings)
     names = split_names(choice.model) if several else [choice.model]
-    check_device(choice.device, decision)
-    if choice.seconds and choice.time_column and not several:
+    if choice.parse_time()[1] and not several:
         raise ValueError(
             f"--time {choice.time}: here it takes the seconds for --model auto, a number; labelkin "
             "evaluate takes a column."

@@ -3,10 +3,8 @@
 import json
 import os
 import shlex
-import shutil
 import sys
-import textwrap
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -68,35 +66,17 @@ class Notes:
 
     def print(self, text: str) -> None:
         """Print a line on stderr; on a terminal it is broken between words."""
-        if self.quiet:
-            return
-        text = printable(text)
-        if sys.stderr.isatty():
-            width = shutil.get_terminal_size().columns
-            text = textwrap.fill(
-                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-            )
-        typer.echo(text, err=True)
+        from rich.console import Console
+        from rich.text import Text
+
+        if not self.quiet:
+            is_line = not sys.stderr.isatty()
+            Console(stderr=True).print(Text(printable(text)), soft_wrap=is_line)
 
 
 def print_json(value: object, indent: int | None = None) -> None:
     """Print a value as JSON, by default on one line."""
     typer.echo(json.dumps(value, indent=indent, ensure_ascii=False))
-
-
-def print_table(rows: Iterable[Sequence[str]], right: Container[int] = ()) -> None:
-    """Print rows of cells in columns; those numbered in `right` are aligned to the right."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for row in rows:
-        while len(table.columns) < len(row):
-            number = len(table.columns)
-            table.add_column(justify="right" if number in right else "left", no_wrap=number > 0)
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False).print(table)
 
 
 def shell_line(*words: str | Path) -> str:
@@ -124,15 +104,6 @@ def given_options(context: typer.Context, names: Container[str]) -> list[str]:
 def split_names(text: str | None) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def file_size(n_bytes: int) -> str:
-    """Return the size of a file for people.
-
-    >>> file_size(34_512), file_size(3_800_000)
-    ('34.5 kB', '3.8 MB')
-    """
-    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{max(n_bytes / 1e3, 0.1):.1f} kB"
 
 
 def check_output(path: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from labelkin.cli._data import check_data_file
 from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite, label_choice
-from labelkin.cli._output import check_output, echo, print_json, print_table, progress_bar
+from labelkin.cli._output import check_output, echo, print_json, progress_bar
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -24,9 +25,6 @@ DataHome = Annotated[
         "--data", help="Folder of the datasets; by default LABELKIN_DATA or the user's cache."
     ),
 ]
-Subset = Annotated[
-    str | None, typer.Option(help="Rows of a known dataset to use: all, train or test.")
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -35,6 +33,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
     if context.invoked_subcommand is not None:
         return
     from labelkin.datasets import data_home_path, dataset_info, dataset_names, find_dataset
+    from labelkin.evaluation._figures import text_table
 
     rows = [(dataset_info(name), find_dataset(name, data)) for name in dataset_names()]
     if as_json:
@@ -54,7 +53,7 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
         name = info.name + " *" * bool(info.paper)
         numbers = [f"{figures[column]:,}" for column in counts]
         cells.append([name, "yes" if path else "-", *numbers, share, info.domain])
-    print_table(cells, right=range(2, 6))
+    Console(highlight=False).print(text_table(cells, right=range(2, 6)))
     present = sum(path is not None for _, path in rows)
     echo(f"{present} of {len(rows)} are here, in {data_home_path(data)}; * in Table 2 of the paper")
     echo("next: labelkin datasets describe yeast    labelkin datasets fetch flags")
@@ -67,17 +66,17 @@ def describe(
     ],
     labels: Labels = None,
     missing_labels: MissingLabels = None,
-    subset: Subset = None,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
     """Show the statistics of a dataset: its size, label sets and imbalance."""
     from labelkin.datasets import FormatError, read_table
     from labelkin.datasets import describe as compute_statistics
+    from labelkin.evaluation._figures import text_table
     from labelkin.tabular import find_training_data
 
     try:
-        bunch = _load(source, label_choice(labels), subset, data, missing_labels)
+        bunch = _load(source, label_choice(labels), data, missing_labels)
     except FormatError:  # perhaps a table with columns of any kind
         table = read_table(source)
         if table.target is not None:
@@ -91,7 +90,7 @@ def describe(
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
         return
     echo(bunch.name)
-    print_table(statistics.rows())
+    Console(highlight=False).print(text_table(statistics.rows(), right=()))
 
 
 @app.command()
@@ -101,7 +100,6 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="File to write; its suffix sets the format.")
     ],
     labels: Labels = None,
-    subset: Subset = None,
     data: DataHome = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -110,7 +108,7 @@ def convert(
 
     check_output(out, overwrite, inputs=[Path(source)])
     with progress_bar("converting", hidden=False):
-        bunch = _load(source, label_choice(labels), subset, data)
+        bunch = _load(source, label_choice(labels), data)
         names = ("feature_names", "label_names", "feature_n_values", "split")
         write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
@@ -149,7 +147,6 @@ def fetch(
 def _load(
     source: str,
     labels: str | list[str] | None,
-    subset: str | None,
     data: Path | None,
     missing_labels: str | None = None,
 ) -> "Bunch":
@@ -159,11 +156,9 @@ def _load(
     path = Path(source)
     check_data_file(path)
     if source.lower() not in dataset_names() and path.exists():
-        if subset is not None:
-            raise ValueError("--subset applies only to known datasets; files are read whole.")
         bunch = read(path, labels=labels, missing_labels=missing_labels)
         bunch.name = path.name
         return bunch
     if labels is not None:
         raise ValueError(f"--labels applies only to files; the labels of {source} are known.")
-    return load_dataset(dataset_info(source).name, data_home=data, subset=subset)
+    return load_dataset(dataset_info(source).name, data_home=data)

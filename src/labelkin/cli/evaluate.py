@@ -10,7 +10,6 @@ import typer
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import (
-    SavedModel,
     check_data_file,
     check_model_file,
     load_saved_model,
@@ -140,9 +139,14 @@ def command(
             )
         check_model_file(source)
     check_data_file(data or source)
-    chosen = _parse_metrics(metrics)
+    from sklearn.utils import _safe_indexing
+
+    from labelkin.evaluation import evaluate_model
+    from labelkin.evaluation._figures import choose_metrics
+
+    chosen = None if metrics is None else choose_metrics(split_names(metrics))
     decision = options.parse_decision(deciding)
-    options.check_device(choice.device)
+    options.check_device(choice.device, decision if data is None else None)
     if report is not None:
         if report.suffix.lower() not in (".html", ".htm"):
             raise ValueError(f"--report {report}: the page is HTML; end the name in .html.")
@@ -153,23 +157,34 @@ def command(
     notes, hidden = Notes(quiet), quiet or as_json
     next_command = None
     if data is not None:
-        device = choice.device
-        saved = load_saved_model(source, device=device)
-        found, facts = _evaluate_model(saved, data, reading, table, decision, chosen, notes)
-        heading = f"{source.name} on {data}: {facts['rows']:,} rows"
+        saved = load_saved_model(source, device=choice.device, decision=decision)
+        rows, X = saved.read(data, reading, notes)
+        n_guesses, missing = len(rows.guesses), table.missing_labels or saved.labels.missing
+        columns = replace(saved.labels, missing=missing)
+        y, kept = columns.drop_unknown(columns.read(rows, notes.pending))
+        X, labels = _safe_indexing(X, kept), columns.names
+        print_guesses(rows.source, rows.guesses[n_guesses:], notes, options.TableOptions)
+        notes.flush()
+        with saved.checked(), progress_bar("predicting", hidden=quiet):
+            found = evaluate_model(
+                saved.classifier, X, y, metrics=chosen, label_names=labels, title=source.name
+            )
+        facts = {"model": str(source), "data": str(data), "rows": y.shape[0]}
+        facts["training_rows"] = found.n_seen
+        heading = f"{source.name} on {data}: {y.shape[0]:,} rows"
         card = [
             ("model", source.name),
             ("SHA-256 of the model", saved.info.sha256),
             ("training rows", str(saved.info.details.get("rows", "unknown"))),
             ("rows also in training", f"{found.n_seen:,}"),
         ]
-        page = {"source": data, "schema": saved.classifier.schema_, "card": card}
+        page: dict[str, Any] = {"source": data}
     else:
-        methods = options.find_methods(choice, decision, several=True)
+        methods = options.find_methods(choice, several=True)
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
         training = read_training_data(source, table, reading, notes)
-        column = choice.time_column
+        _, column = choice.parse_time()
         found = compare_methods(
             training,
             methods,
@@ -187,15 +202,13 @@ def command(
         facts = training.summary()
         facts["settings"] = {name: str(value) for name, value in settings.items()}
         heading, next_command = None, _fit_command(context, source, found.best)
-        page = {"source": training.source, "schema": training.schema}
+        page = {"source": training.source}
         page["decide_command"] = _fit_command(context, source, found.best, decided=False)
-        page["card"] = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
+        card = [("read as", ", ".join(facts["guesses"]))] if facts["guesses"] else []
     if report is not None:
-        command_line = shell_line("labelkin", *context.obj)
+        page["card"] = [*card, ("command", shell_line("labelkin", *context.obj))]
         with progress_bar("learning curve", found.n_curve_fits, hidden=hidden) as update:
-            found.write_report(
-                report, **page, command=command_line, next_command=next_command, progress=update
-            )
+            found.write_report(report, **page, next_command=next_command, progress=update)
     if as_json:
         facts |= found.to_dict() | ({"next": next_command} if next_command else {})
         print_json(facts | ({"report": str(report)} if report else {}))
@@ -238,46 +251,11 @@ def compare_methods(
             folds=folds,
             label_names=training.labels.names,
             titles={name: one.title for name, one in methods.items()},
-            seconds=choice.seconds if choice.model == "auto" else None,
+            seconds=choice.parse_time()[0] if choice.model == "auto" else None,
             random_state=choice.seed,
             progress=update,
             **settings,
         )
-
-
-def _evaluate_model(
-    saved: SavedModel,
-    data: Path,
-    reading: options.ReadingOptions,
-    options_of_table: options.TableOptions,
-    decision: options.Decision | None,
-    metrics: list[str] | None,
-    notes: Notes,
-) -> "tuple[Evaluation, dict[str, Any]]":
-    """Evaluate a fitted model on a data file; return also facts about both."""
-    from sklearn.utils import _safe_indexing
-
-    from labelkin.evaluation import evaluate_model
-
-    table, X = saved.read(data, reading, notes)
-    missing, n_guesses = options_of_table.missing_labels, len(table.guesses)
-    labels = replace(saved.labels, missing=missing or saved.labels.missing)
-    y, kept = labels.drop_unknown(labels.read(table, notes.pending))
-    X = _safe_indexing(X, kept)
-    print_guesses(table.source, table.guesses[n_guesses:], notes, options.TableOptions)
-    notes.flush()
-    with saved.checked(), progress_bar("predicting", hidden=notes.quiet):
-        found = evaluate_model(
-            saved.classifier,
-            X,
-            y,
-            metrics=metrics,
-            label_names=saved.labels.names,
-            title=saved.path.name,
-            predictions=saved.predict(X, decision),
-        )
-    facts = {"model": str(saved.path), "data": str(data), "rows": y.shape[0]}
-    return found, facts | {"training_rows": found.n_seen}
 
 
 def _fit_command(
@@ -288,23 +266,10 @@ def _fit_command(
 
     if best not in METHODS:
         return None
-    tables = options.TableOptions, options.ReadingOptions
-    names = options.names_of(*tables, options.MethodOptions, options.DecisionOptions)
-    names -= {"model", "time"}
-    names -= set() if decided else options.names_of(options.DecisionOptions)
+    groups = [options.TableOptions, options.ReadingOptions, options.MethodOptions]
+    groups += [options.DecisionOptions] if decided else []
+    names = options.names_of(*groups) - {"model", "time"}
     model = [] if best == options.DEFAULT else ["--model", best]
     if group := context.params["group"]:
         model += ["--ignore", group]
     return shell_line("labelkin", "fit", source, *given_options(context, names), *model)
-
-
-def _parse_metrics(text: str | None) -> list[str] | None:
-    """Return the metrics that are named; None: the default ones."""
-    from labelkin.evaluation._figures import check_metrics
-    from labelkin.metrics import METRICS, PAPER_METRICS
-
-    if text is None:
-        return None
-    groups = {"paper": PAPER_METRICS, "all": tuple(METRICS)}
-    words = split_names(text)
-    return check_metrics([name for word in words for name in groups.get(word, (word,))])

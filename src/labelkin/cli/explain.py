@@ -67,8 +67,9 @@ def command(
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
     with saved.checked(), progress_bar("explaining", hidden=quiet or as_json):
         found = saved.classifier.explain(one, background=background, training=known)
-    shown = identify_rows(table, saved.classifier.schema_)
-    ids = [cells[row - 1] for name, cells in shown.items() if name in saved.identifiers]
+    schema = saved.classifier.schema_
+    shown = identify_rows(table, schema)
+    ids = [cells[row - 1] for name, cells in shown.items() if name in schema.identifiers]
     title = " ".join(filter(None, [f"row {row}", *ids, found.title]))
     found = replace(found, label_names=list(saved.labels.names), title=title, first_row=1)
     if out is not None:

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
 
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_model_file, load_saved_model
-from labelkin.cli._output import check_output, echo, file_size, print_json, progress_bar
+from labelkin.cli._output import check_output, echo, print_json, progress_bar
 
 EXAMPLES = """Examples:
 
@@ -64,6 +65,6 @@ def command(
         print_json(facts | {"labels": json.loads(metadata["label_names"])})
     elif not quiet:
         feed = ", ".join(f"{name!r}: …" for name in inputs[:6]) + ", …" * (len(inputs) > 6)
-        echo(f"written: {out} ({file_size(len(raw))})")
+        echo(f"written: {out} ({decimal(len(raw))})")
         echo(f"inputs:  {join_names(inputs, 6)}", f"outputs: {join_names(outputs, 6)}")
         echo(f"next:    onnxruntime.InferenceSession({str(out)!r}).run(None, {{{feed}}})")

@@ -4,13 +4,14 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.filesize import decimal
+
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, read_training_data
 from labelkin.cli._output import (
     Notes,
     check_output,
     echo,
-    file_size,
     print_json,
     progress_bar,
     shell_line,
@@ -52,7 +53,8 @@ def command(
     check_output(out, overwrite, inputs=[data])
     check_data_file(data)
     decision = options.parse_decision(deciding)
-    methods = options.find_methods(choice, decision)
+    options.check_device(choice.device, decision)
+    methods = options.find_methods(choice)
     from labelkin.cli.evaluate import compare_methods
     from labelkin.decisions import learn_thresholds
     from labelkin.persistence import save_model
@@ -103,6 +105,6 @@ def command(
         written = {"out": str(out), "bytes": size, "sha256": digest, "seconds": round(seconds, 3)}
         print_json({**training.summary(), **facts, **written})
     elif not quiet:
-        cost = f"{file_size(size)}, fitted in {seconds:.1f} s"
+        cost = f"{decimal(size)}, fitted in {seconds:.1f} s"
         echo(f"written: {out} ({method.title}, {cost})")
         echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")

@@ -125,7 +125,7 @@ def command(
     )
 
     # Read the rows, and predict them.
-    saved = load_saved_model(model, expected_sha256, device)
+    saved = load_saved_model(model, expected_sha256, device, decision)
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
@@ -154,7 +154,7 @@ def command(
     def predict_blocks() -> Iterator[Any]:
         nonlocal total
         for block in gen_batches(n, _BLOCK):
-            labels, scores, _ = saved.predict(_safe_indexing(X, block), decision)
+            labels, scores = saved.predict(_safe_indexing(X, block))
             copied = {name: cells[block] for name, cells in kept.items()}
             yield frame_predictions(saved.labels, copied, labels, scores, **form)
             total += int(labels.sum())

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -84,9 +84,8 @@ def command(
 
     listener = _listen(host, port)
     with listener:
-        saved = load_saved_model(model, expected_sha256)
-        known = saved.read_training(training, options.ReadingOptions())
-        service = make_service(saved, decision, known)
+        saved = load_saved_model(model, expected_sha256, decision=decision)
+        service = make_service(saved, saved.read_training(training, options.ReadingOptions()))
         limits = Limits(bytes=round(1e6 * megabytes), rows=rows, seconds=seconds)
         app = make_app(service, limits, [host, *(allow_host or ())])
         config = uvicorn.Config(
@@ -111,27 +110,14 @@ def command(
                 typer.echo("stopped", err=True)
 
 
-def make_service(
-    saved: SavedModel, decision: options.Decision | None, training: "RawTable | None" = None
-) -> "Service":
-    """Return what predicts the rows of requests; a decision that the file lacks is refused."""
-    import numpy as np
-
-    from labelkin._utils.labels import MANY_LABELS
+def make_service(saved: SavedModel, training: "RawTable | None" = None) -> "Service":
+    """Return what predicts the rows of requests."""
     from labelkin.methods import METHODS
     from labelkin.serve import Service
 
-    decide = None
-    if decision is not None:
-
-        def decide(scores: Any) -> Any:
-            return saved.decide(decision, scores)[0]
-
-        if len(saved.labels.names) < MANY_LABELS:
-            decide(np.full((1, len(saved.labels.names)), 0.5))
     known = METHODS.get(str(saved.info.details.get("model")))
     method = "" if known is None else known.title
-    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, decide, training)
+    return Service(saved.classifier, saved.path.name, method, saved.info.sha256, training)
 
 
 def _listen(host: str, port: int) -> "socket":

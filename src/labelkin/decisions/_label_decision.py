@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -257,20 +257,26 @@ class LabelDecision(BaseEstimator):
         weight = rows / np.maximum(rows + self.shrinkage, np.finfo(float).tiny)
         return weight * own + (1 - weight) * shared
 
-    def apply(self, scores: ArrayLike) -> Array:
+    def apply(self, scores: Any) -> Any:
         """Turn scores into label sets.
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples, n_labels)
-            Scores on the scale of those in ``fit``.
+        scores : {array-like, CSR array} of shape (n_samples, n_labels)
+            Scores on the scale of those in ``fit``. Of sparse ones, those of thousands of labels,
+            what has no entry is not predicted.
 
         Returns
         -------
-        ndarray of bool of shape (n_samples, n_labels)
+        {ndarray of bool, CSR array} of shape (n_samples, n_labels)
             The predicted labels.
         """
         check_is_fitted(self)
+        if sparse.issparse(scores):
+            chosen = sparse.csr_array(scores, copy=True)
+            chosen.data = (chosen.data > self.thresholds_[chosen.indices]).astype(int)
+            chosen.eliminate_zeros()
+            return chosen
         array = np.asarray(scores, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.thresholds_):
             raise ValueError(

@@ -14,7 +14,7 @@ from labelkin._utils.labels import MANY_LABELS, label_names_of, split_unknown
 from labelkin._utils.names import plural
 from labelkin.base import Matrix
 from labelkin.evaluation._evaluation import Evaluation
-from labelkin.evaluation._figures import MANY_METRICS, PEOPLE_METRICS, check_metrics
+from labelkin.evaluation._figures import choose_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
 from labelkin.model_selection._groups import is_missing, number_groups
@@ -138,7 +138,7 @@ def compare(
         X=X,
         y=target,
         label_names=names,
-        metrics=_choose_metrics(metrics, target),
+        metrics=choose_metrics(metrics, sparse.issparse(target)),
         splits=splits,
         split_remarks=remarks,
         folds=folds,
@@ -188,7 +188,6 @@ def evaluate_model(
     metrics: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
     title: str = "",
-    predictions: tuple[Any, Any, Any] | None = None,
 ) -> Evaluation:
     """Evaluate a fitted model on rows that it was not fitted on.
 
@@ -206,9 +205,6 @@ def evaluate_model(
         Names of the labels; None: the columns of y, else those of the model, else numbers from 0.
     title : str, optional
         Name of the model in print; by default that of its class.
-    predictions : tuple of labels, scores and thresholds, optional
-        Predictions that replace those of the model: arrays of shape (n_samples, n_labels), twice,
-        and (n_labels,).
 
     Returns
     -------
@@ -224,22 +220,13 @@ def evaluate_model(
         X=X,
         y=labels,
         label_names=names,
-        metrics=_choose_metrics(metrics, labels),
+        metrics=choose_metrics(metrics, sparse.issparse(labels)),
         splits=[(everything[:0], everything)],
         folds=1,
         n_seen=model.count_training_rows(X) if hasattr(model, "count_training_rows") else 0,
     )
-    predicted, scores = predictions[:2] if predictions else labels_and_scores(model, X)
-    found.add(name, name, labels, predicted, scores, model, {})
-    if predictions is not None:
-        found.results[name].thresholds = [predictions[2]]
+    found.add(name, name, labels, *labels_and_scores(model, X), model, {})
     return found
-
-
-def _choose_metrics(names: Sequence[str] | None, y: Matrix) -> list[str]:
-    if names is None:
-        return list(MANY_METRICS if sparse.issparse(y) else PEOPLE_METRICS)
-    return check_metrics(names)
 
 
 def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[Matrix, tuple[str, ...]]:

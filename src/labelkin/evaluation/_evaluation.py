@@ -142,14 +142,9 @@ class Evaluation:
         return 0 if self.fit_part is None else len(PARTS) * min(self.folds, self.n_done, MOST_FOLDS)
 
     @cached_property
-    def n_known(self) -> int:
-        """Number of the labels of all rows that are known."""
-        return self.n_cells if sparse.issparse(self.y) else int((self.y == self.y).sum())
-
-    @property
-    def n_cells(self) -> int:
-        """Number of rows times number of labels."""
-        return self.y.shape[0] * self.y.shape[1]
+    def n_unknown(self) -> int:
+        """Number of the labels of all rows that are unknown."""
+        return 0 if sparse.issparse(self.y) else int((self.y != self.y).sum())  # NaN
 
     @cached_property
     def n_without_labels(self) -> int:
@@ -223,7 +218,7 @@ class Evaluation:
             **self.settings,
             "folds_done": self.n_done,
             **({"skipped": self.left_out} if self.left_out else {}),
-            **({"known_cells": self.n_known} if self.n_known < self.n_cells else {}),
+            **({"known_cells": self.y.size - self.n_unknown} if self.n_unknown else {}),
             "rows_without_labels": self.n_without_labels,
             "results": {
                 name: {key: summarise(values) for key, values in found.figures.items()}
@@ -301,11 +296,9 @@ class Evaluation:
         path : str or Path
             The file to write, whole or not at all.
         **details
-            ``source``: the file or the name of the data; ``schema``: the schema of a table;
-            ``notes``: remarks, one sentence each; ``card``: further names and values of the model
-            card; ``command`` and ``next_command``: the command that made the page, and the one to
-            run next; ``decide_command``: the one to which a decision is added; ``progress``: as in
-            `compare`.
+            ``source``: the file or the name of the data; ``card``: further names and values of the
+            model card; ``next_command``: the command to run next; ``decide_command``: the one to
+            which a decision is added; ``progress``: as in `compare`.
         """
         text = render_report(self, **details)
         with open_for_writing(Path(path)) as file:

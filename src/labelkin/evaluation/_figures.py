@@ -1,6 +1,6 @@
 """Figures of methods and of labels out of sample, and their tables on the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,8 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.names import did_you_mean, printable
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
-from labelkin.many._sparse import has_entries
-from labelkin.metrics import METRICS, Metric, evaluate
+from labelkin.metrics import METRICS, PAPER_METRICS, Metric, evaluate
 
-_STYLE: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}  # of tables
 FEW_ROWS = 10
 """Labels with fewer rows are judged roughly at best."""
 
@@ -84,7 +82,8 @@ class OutOfSample:
             self.row, self.score = scores.indices, scores.data
             self.label = np.repeat(np.arange(q), np.diff(scores.indptr))
             self.given, self.predicted = (
-                has_entries(matrix, self.row, self.label) for matrix in (self.y, self.labels)
+                np.isin(self.row * np.int64(q) + self.label, one.row * np.int64(q) + one.col)
+                for one in (self.y.tocoo(), self.labels.tocoo())
             )
             self.n_known, self.support = np.full(q, n), self.y.sum(axis=0, dtype=int)
         else:
@@ -106,8 +105,15 @@ class OutOfSample:
         return np.bincount(self.label[chosen], minlength=self.y.shape[1])
 
 
-def check_metrics(names: Sequence[str]) -> list[str]:
-    """Return the names of metrics, each once, if all are known."""
+def choose_metrics(names: Sequence[str] | None, many: bool = False) -> list[str]:
+    """Return the names of metrics, each once, if all are known; None: the default ones.
+
+    ``paper`` and ``all`` stand for several metrics. `many`: there are thousands of labels.
+    """
+    if names is None:
+        return list(MANY_METRICS if many else PEOPLE_METRICS)
+    groups = {"paper": PAPER_METRICS, "all": tuple(METRICS)}
+    names = [name for word in names for name in groups.get(word, (word,))]
     for name in names:
         if name not in METRICS:
             raise ArgumentError(
@@ -178,7 +184,6 @@ def print_figures(
     Methods that do not fit side by side are in several tables; the meanings stand below.
     """
     Text = import_optional("rich.text", "cli").Text
-    Table = import_optional("rich.table", "cli").Table
     rows = [["", *(Text(printable(name), "bold" if name == best else "") for name in runs)]]
     for key in metrics:
         metric = METRICS[key]
@@ -202,12 +207,7 @@ def print_figures(
         while columns and (not shown or width + 2 + max(map(len, columns[0])) <= console.width):
             width += 2 + max(map(len, columns[0]))
             shown.append(columns.pop(0))
-        table = Table(**_STYLE, show_header=False)
-        for place in range(1 + len(shown)):
-            table.add_column(justify="right" if place else "left", no_wrap=True)
-        for cells in zip(titles, *shown, strict=True):
-            table.add_row(*cells)
-        console.print(table)
+        console.print(text_table(list(zip(titles, *shown, strict=True))))
     for key in metrics if meanings else ():
         if key in MEANINGS:
             console.print(f"[dim]{METRICS[key].title}: {MEANINGS[key]}[/]", soft_wrap=True)
@@ -266,16 +266,27 @@ def _average_precisions(found: OutOfSample) -> Array:
 def label_table(rows: Sequence[dict[str, Any]]) -> Any:
     """Return the rows of `label_figures` as a table."""
     Text = import_optional("rich.text", "cli").Text
-    table = import_optional("rich.table", "cli").Table(**_STYLE)
-    table.add_column("label, worst first (%)")
-    for title in ("rows", "precision", "recall", "F1", "avg precision", "threshold"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = "label, worst first (%)", "rows", "precision", "recall", "F1", "avg precision"
+    cells: list[Sequence[Any]] = [[Text(title, "bold") for title in (*titles, "threshold")]]
     for row in rows:
         values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
-        table.add_row(
-            Text(printable(row["label"])),
-            f"{row['rows']:,}",
-            *("–" if value is None else f"{100 * value:.1f}" for value in values),
-            "–" if row["threshold"] is None else f"{row['threshold']:.2f}",
-        )
+        shown = ["–" if value is None else f"{100 * value:.1f}" for value in values]
+        cut = "–" if row["threshold"] is None else f"{row['threshold']:.2f}"
+        cells.append([row["label"], f"{row['rows']:,}", *shown, cut])
+    return text_table(cells)
+
+
+def text_table(rows: Sequence[Sequence[Any]], right: Container[int] | None = None) -> Any:
+    """Return rows of cells, strings or texts of rich, as a table for a console of rich.
+
+    Columns numbered in `right`, by default all but the first, are aligned to the right.
+    """
+    Text = import_optional("rich.text", "cli").Text
+    Table = import_optional("rich.table", "cli").Table
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for number in range(max(map(len, rows))):
+        is_right = number > 0 if right is None else number in right
+        table.add_column(justify="right" if is_right else "left", no_wrap=number > 0)
+    for row in rows:
+        table.add_row(*(Text(printable(one)) if isinstance(one, str) else one for one in row))
     return table

@@ -8,6 +8,7 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,10 +69,7 @@ def render_report(
     found: "Evaluation",
     *,
     source: Any = None,
-    schema: Any = None,
-    notes: Sequence[str] = (),
     card: Sequence[tuple[str, str]] = (),
-    command: str | None = None,
     next_command: str | None = None,
     decide_command: str | None = None,
     progress: Callable[..., None] = lambda **_: None,
@@ -82,7 +80,7 @@ def render_report(
     once = found.predictions(found.folds)
     best, metrics = found.results[found.best], [METRICS[key] for key in found.metrics]
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
-    describe = describe_row(found.X, vectorizers, _WORDS)
+    describe = partial(describe_row, found.X, vectorizers=vectorizers, longest=_WORDS)
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_suspects(once, _SUSPECTS)
 
@@ -103,7 +101,7 @@ def render_report(
         title=abbreviate(title, _WORDS),
         headline=f"{best.title}: {metrics[0].title} {value} "
         f"{folds if found.fit_part else f'on {title}'} ({size})",
-        notes=[*notes, *(f"{note[0].upper()}{note[1:]}." for note in found.remarks)],
+        notes=[f"{note[0].upper()}{note[1:]}." for note in found.remarks],
         n_labels=len(found.label_names),
         metrics=[(f"{one.title}{', %' * one.percent}", MEANINGS.get(one.name)) for one in metrics],
         methods=[
@@ -118,7 +116,6 @@ def render_report(
         best=shown,
         labels=labels,
         curves=curves,
-        first=first_labels(once) if sparse.issparse(once.y) and once.are_probabilities else None,
         many=sparse.issparse(once.y),
         growth=growth,
         cross_validated=found.fit_part is not None,
@@ -129,7 +126,7 @@ def render_report(
         are_probabilities=once.are_probabilities,
         card=[
             (abbreviate(name, _NAME), abbreviate(value, 4 * _WORDS))
-            for name, value in [*card, *_model_card(found, source, schema, command)]
+            for name, value in [*_model_card(found, source), *card]
         ],
         command=next_command,
     )
@@ -141,32 +138,35 @@ def _label_curves(once: OutOfSample) -> tuple[list[dict[str, Any]], dict[str, An
     if not once.are_probabilities:
         grid = np.unique(np.quantile(once.score, np.linspace(0, 1, len(_STEPS))))
 
-    def draw(pairs: slice, n_rows: int) -> dict[str, Any]:
-        curves = label_curves(once.given[pairs], once.score[pairs], grid, once.are_probabilities)
-        return {**curves, "rows": n_rows}  # some may have no score
-
     figures = label_figures(once)
     reasons = _choose_labels(figures)
     position = {name: j for j, name in enumerate(once.label_names)}
-    table, drawn, is_other = [], [], np.ones(len(position), dtype=bool)
+    table, is_other = [], np.ones(len(position), dtype=bool)
+    parts: list[tuple[dict[str, Any], slice, int]] = []  # names, pairs, rows with the label
     for row in figures:
         if row["label"] in reasons:
             name, j = abbreviate(row["label"], _NAME), position[row["label"]]
             table.append({**row, "label": name, "reason": reasons[row["label"]]})
             names = {"name": name, "option": row["label"], "threshold": row["threshold"]}
-            drawn.append({**names, **draw(slice(*once.start[j : j + 2]), row["rows"])})
+            parts.append((names, slice(*once.start[j : j + 2]), row["rows"]))
             is_other[j] = False
+    parts.append(({"name": "all labels together"}, slice(None), int(once.support.sum())))
+    drawn = [
+        names
+        | label_curves(once.given[pairs], once.score[pairs], grid, once.are_probabilities)
+        | {"rows": n_rows}  # some may have no score
+        for names, pairs, n_rows in parts
+    ]
     hits, predicted = (
         int(once.count(chosen)[is_other].sum())
         for chosen in (once.given & once.predicted, once.predicted)
     )
     others = {"hits": hits, "wrong": predicted - hits, "rows": int(once.support[is_other].sum())}
-    everything = draw(slice(None), int(once.support.sum()))
     return table, {
         "thresholds": grid.tolist(),
-        "labels": drawn,
+        "labels": drawn[:-1],
         "others": others,  # labels that are not shown, as evaluated
-        "all": {"name": "all labels together", **everything},
+        "all": drawn[-1],
         "are_probabilities": once.are_probabilities,
         "rows": once.y.shape[0],
     }
@@ -184,23 +184,6 @@ def _choose_labels(figures: list[dict[str, Any]]) -> dict[str, str]:
         for row in rows:
             reasons.setdefault(row["label"], []).append(reason)
     return {label: ", ".join(names) for label, names in reasons.items()}
-
-
-def first_labels(once: OutOfSample) -> list[tuple[int, float, float]]:
-    """Return how often the most probable label of a row is right, for tenths of the rows.
-
-    Each tenth, from the lowest probabilities to the highest, has its number of rows, its mean
-    probability and its share of right labels; the last entry is of all rows.
-    """
-    order, n = np.argsort(once.score, kind="stable"), once.y.shape[0]
-    probability, right = np.zeros((2, n))
-    # Of the pairs of a row, the last one, with the highest score, is kept.
-    probability[once.row[order]], right[once.row[order]] = once.score[order], once.given[order]
-    rows = np.argsort(probability, kind="stable")
-    return [
-        (len(part), float(probability[part].mean()), float(right[part].mean()))
-        for part in [*np.array_split(rows, min(_BINS, n)), rows]
-    ]
 
 
 def label_curves(y: Array, scores: Array, grid: Array, are_probabilities: bool) -> dict[str, Any]:
@@ -297,7 +280,9 @@ def _explain_mistakes(
         given, predicted = y == 1, (labels == 1) & (y == y)  # NaN is unequal to itself
         why = None
         if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
-            background = found.X if isinstance(found.X, np.ndarray) else None
+            # A classifier of tables takes missing values, other pipelines may refuse them.
+            is_table = hasattr(found.X, "iloc") and not hasattr(model, "schema_")
+            background = found.X if is_table or isinstance(found.X, np.ndarray) else None
             why = explain(model, _safe_indexing(found.X, [row]), background=background)
         missed, wrong = np.flatnonzero(given & ~predicted), np.flatnonzero(predicted & ~given)
         errors = [("missed", j) for j in missed[np.argsort(scores[missed])][:_VERDICTS].tolist()]
@@ -402,15 +387,14 @@ def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], 
     return suspects, len(doubtful)
 
 
-def _model_card(
-    found: "Evaluation", source: Any, schema: Any, command: str | None
-) -> list[tuple[str, str]]:
+def _model_card(found: "Evaluation", source: Any) -> list[tuple[str, str]]:
     """Return names and values of the facts about an evaluation.
 
-    `source` is the file or the name of the data, `schema` the `labelkin.tabular.Schema` of a table.
+    `source` is the file or the name of the data.
     """
     y, best, settings = found.y, found.results[found.best], found.settings
     card = [("data", Path(source).name)] if source else []
+    schema = getattr(best.models[0], "schema_", None) if best.models else None
     if schema is not None:
         kinds: dict[str, list[str]] = {}
         for name, kind in (schema.columns or {}).items():
@@ -421,8 +405,8 @@ def _model_card(
         card.append(("SHA-256 of the data", sha256(Path(source).read_bytes()).hexdigest()))
     n, q = y.shape
     card += [("rows", f"{n:,}"), ("labels", f"{q:,}, {(y == 1).sum() / n:.2f} per row")]
-    if found.n_known < found.n_cells:
-        card.append(("known labels", f"{found.n_known:,} of {found.n_cells:,} cells"))
+    if found.n_unknown:
+        card.append(("known labels", f"{y.size - found.n_unknown:,} of {y.size:,} cells"))
     if best.models:
         model = getattr(best.models[0], "pipeline_", best.models[0])
         model = model.steps[-1][1] if hasattr(model, "steps") else model
@@ -441,5 +425,4 @@ def _model_card(
         *card,
         ("date", datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %z")),
         ("versions", ", ".join([f"Python {platform.python_version()}", *versions])),
-        *([("command", command)] if command else []),
     ]

@@ -39,7 +39,7 @@ def list_remarks(found: "Evaluation") -> list[str]:
     """Return what restricts the meaning of the figures, one sentence each."""
     n, seen, remarks = found.y.shape[0], found.n_seen, []
     n_judged = n
-    if found.n_known < found.n_cells:
+    if found.n_unknown:
         n_judged = int((found.y == found.y).any(axis=1).sum())  # NaN is unequal to itself
     if seen:
         verb = "is" if seen == 1 else "are"
@@ -49,11 +49,11 @@ def list_remarks(found: "Evaluation") -> list[str]:
             f"{effect}; evaluate the model on other rows, or cross-validate: labelkin evaluate DATA"
         )
     remarks += found.split_remarks
-    if found.n_known < found.n_cells:
+    if found.n_unknown:
+        n_known, n_cells = found.y.size - found.n_unknown, found.y.size
         remarks.append(
-            f"{found.n_known:,} of {found.n_cells:,} labels are known "
-            f"({100 * found.n_known / found.n_cells:.1f} %), in {n_judged:,} of {n:,} rows: the "
-            "figures count known labels only"
+            f"{n_known:,} of {n_cells:,} labels are known ({100 * n_known / n_cells:.1f} %), in "
+            f"{n_judged:,} of {n:,} rows: the figures count known labels only"
         )
     if n <= _FEW:
         remarks.append(
@@ -73,7 +73,7 @@ def list_remarks(found: "Evaluation") -> list[str]:
     if n_empty := found.n_without_labels:
         share = 100 * n_empty / n_judged
         remark = f"{n_empty:,} of {n_judged:,} rows {'has' if n_empty == 1 else 'have'} no label"
-        remark += " among the known ones" if found.n_known < found.n_cells else ""
+        remark += " among the known ones" if found.n_unknown else ""
         remarks.append(
             f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
             if "one_error" in found.metrics
@@ -112,7 +112,7 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
     trained = np.array([y[train].sum(axis=0) for train, _ in once])
     rows, n_folds = tested.sum(axis=0), (tested > 0).sum(axis=0)
     n = np.array(sum(len(test) for _, test in once))  # known rows of each label
-    if found.n_known < found.n_cells:
+    if found.n_unknown:
         n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)
     alone = (n_folds == 1) & ((tested > 0) & (trained == 0)).any(axis=0) & (len(once) > 1)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
@@ -144,7 +144,7 @@ def compare_decisions(found: "Evaluation") -> list[dict[str, Any]]:
     """
     best, n = found.results[found.best], min(found.folds, found.n_done)
     scores = best.scores
-    if n < 2 or found.fit_part is None or sparse.issparse(found.y) or found.n_cells > _LARGEST:
+    if n < 2 or found.fit_part is None or sparse.issparse(found.y) or found.y.size > _LARGEST:
         return []
     if not all(one.min() >= 0 and one.max() <= 1 for one in scores):
         return []

@@ -1,8 +1,8 @@
 """Explanations of classifiers, by themselves and through pipelines and transformers of columns."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
 _MAX_WORDS = 2_000_000  # words of all rows that are predicted with one part removed
-_WORD = "\0"  # before the name of a feature: a word, which may also be the name of a column
 
 
 class ExplainMixin:
@@ -132,91 +131,88 @@ def explain(
         row = model.schema_.read(row)
     steps, classifier = _split(model)
     vectorizers = find_vectorizers(model)
-    # Columns and words are removed by themselves: each may be several features.
-    by_parts = bool(steps) and (is_text or hasattr(row, "iloc"))
+    is_table = is_text or hasattr(row, "iloc")
 
     # What the classifier itself can explain.
     found: dict[str, Any] = {}
+    z, own_typical = row, None
     if has_own := hasattr(classifier, "_explain_row"):
-        z = row
         for step in steps:
             z = step.transform(z)
         if (moved := ensure_on_host(classifier)) is not classifier:
             classifier, z = moved, to_host(z)
         z = classifier._validate_predict(z)
         found = classifier._explain_row(z)
-        if "features" not in found and classifier._typical is not None and not by_parts:
-            found |= occlude_features(classifier._proba, z, classifier._typical, max_features)
-        if "features" in found:
-            names, used = feature_names, found["features"]
-            for step in steps:
-                names = _names_out(step, names)
-            names = _feature_names(classifier, names)
-            found["features"] = [names[i] for i in used]
-            if steps:
-                found |= _in_words(found["features"], found["feature_effects"], row, vectorizers)
-            elif not sparse.issparse(z):
-                found["feature_values"] = [float(z[0, i]) for i in used]
-
-    # Other features: each is removed, and the labels are predicted again.
+        # Columns and words are removed by themselves: each may be several features.
+        own_typical = None if steps and is_table else classifier._typical
     if model is classifier and has_own:  # its target may be a column of words
         labels, scores = np.asarray(model._labels(z)), np.asarray(model._proba(z))
         known = label_names(model)
     else:
         labels, scores = map(as_dense, labels_and_scores(model, row))
         known = label_names_of(model) or [str(number) for number in range(labels.shape[1])]
-    if not found.get("features") and max_features:
 
-        def proba(rows: Any) -> Any:
-            return estimator_scores(model, rows, labels.shape[1]).reshape(-1, labels.shape[1])
+    def proba(rows: Any) -> Any:
+        return estimator_scores(model, rows, labels.shape[1]).reshape(-1, labels.shape[1])
 
-        if is_text or hasattr(row, "iloc"):
+    # Other features: each is removed, and the labels are predicted again.
+    by_parts = False
+    if "features" not in found and max_features:
+        if own_typical is not None:
+            found |= occlude_features(classifier._proba, z, own_typical, max_features)
+        elif is_table:
+            by_parts = True
             found |= explain_parts(proba, row, vectorizers, background, max_features)
         elif background is not None or sparse.issparse(row):
-            rows = row if background is None else background
-            is_single = rows.shape[0] == 1  # which is not typical
-            typical = np.zeros((2, rows.shape[1])) if is_single else typical_values(rows)
-            row = row if sparse.issparse(row) else np.asarray(row, dtype=float)
-            found |= occlude_features(proba, row, typical, max_features)
-            names = _feature_names(model, feature_names)
-            found["feature_values"] = [float(row[0, j]) for j in found["features"]]
-            found["features"] = [names[j] for j in found["features"]]
+            typical = np.zeros((2, row.shape[1]))  # a single sample is not typical
+            if background is not None and background.shape[0] > 1:
+                typical = typical_values(background)
+            z = row if sparse.issparse(row) else np.asarray(row, dtype=float)
+            found |= occlude_features(proba, z, typical, max_features)
+            steps, classifier = [], model
         elif not has_own:
             raise ValueError(
                 "background is needed: give some samples, such as training samples, whose medians "
                 "replace the values of x."
             )
+    if "features" in found and not by_parts:
+        names, used = feature_names, found["features"]
+        for step in steps:
+            names = _names_out(step, names)
+        names = _feature_names(classifier, names)
+        found["features"] = [names[i] for i in used]
+        if steps:
+            found |= _in_words(found["features"], found["feature_effects"], row, vectorizers)
+        elif not sparse.issparse(z):
+            found["feature_values"] = [float(z[0, i]) for i in used]
+    describe = partial(describe_row, training, vectorizers=vectorizers)
     return Explanation(
         label_names=known,
         predicted=labels[0].astype(bool),
         probability=scores.reshape(-1),
-        title=describe_row(row, vectorizers)(0) if steps else "",
-        row_names=None if training is None else describe_row(training, vectorizers),
+        title=describe_row(row, 0, vectorizers) if steps else "",
+        row_names=None if training is None else describe,
         row_ids=training_ids,
         **found,
     )
 
 
-def describe_row(X: Any, vectorizers: Any = (), longest: int = _LONGEST) -> Callable[[int], str]:
-    """Return a function from a row's position to its texts in quotes or, without any, its values.
+def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGEST) -> str:
+    """Return the texts of a row in quotes or, without any, its values.
 
     `vectorizers` are those of `find_vectorizers`. Rows of a plain matrix are described by nothing.
     """
-    is_table, is_text = hasattr(X, "iloc"), isinstance(X, list) and isinstance(X[0], str)
-    texts = [column for column in X.columns if column in vectorizers] if is_table else []
-
-    def describe(row: int) -> str:
-        if not is_table and not is_text:
-            return ""
-        cells = _cells(X, row) if is_table else {"": X[row]}
-        if texts or is_text:
-            words = " / ".join(str(cells[name]) for name in texts or [""] if cells.get(name))
-            return f'"{abbreviate(" ".join(words.split()), longest)}"' if words else ""
-        shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
-        words = ", ".join(f"{name} = {value}" for name, value in shown.items())
-        return abbreviate(" ".join(words.split()), longest)
-
-    return describe
+    if hasattr(X, "iloc"):
+        cells = _cells(X, row)
+        texts = [cells.get(name) for name in X.columns if name in vectorizers]
+        if not texts:
+            shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
+            values = ", ".join(f"{name} = {value}" for name, value in shown.items())
+            return abbreviate(" ".join(values.split()), longest)
+    else:
+        texts = [X[row]] if isinstance(X, list) and isinstance(X[row], str) else []
+    words = " / ".join(str(text) for text in texts if text)
+    return f'"{abbreviate(" ".join(words.split()), longest)}"' if words else ""
 
 
 def find_vectorizers(model: Any) -> dict[str, Any]:
@@ -262,7 +258,7 @@ def _as_one_row(x: Any) -> Any:
     return row
 
 
-def _feature_names(model: Any, names: Any) -> list[str]:
+def _feature_names(model: Any, names: Any) -> list[Any]:
     if names is None:
         numbered = [f"x{number}" for number in range(model.n_features_in_)]
         names = getattr(model, "feature_names_in_", numbered)
@@ -271,7 +267,7 @@ def _feature_names(model: Any, names: Any) -> list[str]:
             f"feature_names must hold one name for each of the {model.n_features_in_} features, "
             f"got {len(names)}."
         )
-    return [str(name) for name in names]
+    return [name if isinstance(name, tuple) else str(name) for name in names]
 
 
 def _names_out(step: Any, names: Any) -> Any:
@@ -279,16 +275,14 @@ def _names_out(step: Any, names: Any) -> Any:
 
     Those of a `ColumnTransformer` are put together here: it refuses a word of a text that is
     also the name of a column. All features made of a category or a date have the name of its
-    column. Words begin with `_WORD`; with several columns of texts, the name of theirs follows.
+    column; a word of a text is a pair of its column and itself.
     """
     if hasattr(step, "transformers_"):
-        found: list[str] = []
-        n_texts = sum(isinstance(columns, str) for _, _, columns in step.transformers_)
+        found: list[Any] = []
         for _, part, columns in step.transformers_:
             is_text = isinstance(columns, str)
             names = [] if part == "drop" else _names_out(part, [columns] if is_text else columns)
-            prefix = f"{_WORD}{columns}: " if n_texts > 1 else _WORD
-            found += [prefix + name for name in names] if is_text else list(names)
+            found += [(columns, name) for name in names] if is_text else list(names)
         return found
     if hasattr(step, "steps"):
         for _, one in step.steps:
@@ -306,29 +300,30 @@ def _names_out(step: Any, names: Any) -> Any:
 
 
 def _in_words(
-    names: list[str], effects: Any, row: Any, vectorizers: dict[str, Any]
+    names: list[Any], effects: Any, row: Any, vectorizers: dict[str, Any]
 ) -> dict[str, Any]:
     """Return words as they are written, columns with their values, and the effects of both.
 
     Features that are made of one column are added up.
     """
-    columns = set(getattr(row, "columns", ())) - set(vectorizers)
-    written: dict[str, str] = {}
-    for column, vectorizer in vectorizers.items():
-        found = _words_as_written(vectorizer, str(row[column].iloc[0] if column else row[0]))
-        prefix = f"{_WORD}{column}: " if len(vectorizers) > 1 else _WORD if column else ""
-        written |= {prefix + word: prefix + shown for word, shown in found.items()}
+    written = {
+        column: _words_as_written(one, str(row[column].iloc[0] if column else row[0]))
+        for column, one in vectorizers.items()
+    }
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
     total = np.zeros((len(effects), len(place)))
-    for name, column in zip(names, np.transpose(effects), strict=True):
-        total[:, place[name]] += column
-    values = {name: row[name].iloc[0] for name in place if name in columns}
-    missing = {name for name, value in values.items() if value is None or value != value}
-    return {
-        "features": [written.get(name, name).removeprefix(_WORD) for name in place],
-        "feature_values": [np.nan if name in missing else values.get(name) for name in place],
-        "feature_effects": total,
-    }
+    for name, added in zip(names, np.transpose(effects), strict=True):
+        total[:, place[name]] += added
+    features: list[str] = []
+    values: list[Any] = []
+    for name in place:
+        column, word = name if isinstance(name, tuple) else ("", name)
+        shown = str(written.get(column, {}).get(word, word))
+        features.append(f"{column}: {shown}" if column and len(written) > 1 else shown)
+        is_column = not column and "" not in written and word in getattr(row, "columns", ())
+        value = row[word].iloc[0] if is_column else None
+        values.append(np.nan if is_column and (value is None or value != value) else value)
+    return {"features": features, "feature_values": values, "feature_effects": total}
 
 
 def explain_parts(

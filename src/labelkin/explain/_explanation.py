@@ -140,7 +140,14 @@ class Explanation:
             return []
         effects = self.feature_effects[self._number(label)]
         order = np.argsort(-np.abs(effects), kind="stable")[:n]
-        return [(self._feature(i), float(effects[i])) for i in order if effects[i]]
+        found = []
+        for i in order[effects[order] != 0]:
+            name, value = self.features[i], self.feature_values[i] if self.feature_values else None
+            if value is not None:
+                shown = f"{value:g}" if isinstance(value, int | float) else value
+                name += f" = {'(missing)' if value != value else shown}"  # NaN is missing
+            found.append((name, float(effects[i])))
+        return found
 
     def strongest_rows(
         self, label: int | str, sign: int = 1, n: int = 3
@@ -325,14 +332,6 @@ class Explanation:
         """Return the most probable labels, all predicted ones among them."""
         order = np.argsort(-self.probability, kind="stable").tolist()
         return [j for rank, j in enumerate(order) if rank < _LABELS or self.predicted[j]]
-
-    def _feature(self, i: int) -> str:
-        name, value = self.features[i], self.feature_values[i] if self.feature_values else None
-        if value is None:
-            return name
-        if value != value:  # NaN
-            return f"{name} = (missing)"
-        return f"{name} = {value:g}" if isinstance(value, int | float) else f"{name} = {value}"
 
     def _reason(self, one: dict[str, Any]) -> str:
         """Return what is printed behind the probability of a label."""

@@ -123,8 +123,9 @@ def label_thresholds(estimator: Any, n_labels: int) -> np.ndarray:
 
     It is 0 for one without probabilities, and NaN where label sets are not decided by a threshold.
     """
-    final = getattr(estimator, "pipeline_", estimator)
-    final = final.steps[-1][1] if hasattr(final, "steps") else final
+    if hasattr(estimator, "pipeline_"):  # a TableClassifier
+        return estimator.thresholds_
+    final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     final = getattr(final, "label_tree_", final)  # of Kin with thousands of labels
     if hasattr(final, "threshold_"):
         return np.full(n_labels, final.threshold_)

@@ -1,6 +1,5 @@
 """A classifier of tables behind the application: its description, rows and predictions."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -62,8 +61,6 @@ class Service:
     """The name of its method."""
     sha256: str = ""
     """Digest of its file."""
-    decide: Callable[[np.ndarray], np.ndarray] | None = None
-    """Turns scores into label sets; None: the model's own."""
     training: RawTable | None = None
     """The training data, to show its rows in words."""
 
@@ -118,7 +115,7 @@ class Service:
         thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
-        labels, scores = map(as_dense, self._predict(rows.features[part]))
+        labels, scores = map(as_dense, self.model.predict_with_scores(rows.features[part]))
         listed = np.broadcast_to(np.arange(len(names)), scores.shape)
         if len(names) > _LABELS:
             listed = (-scores).argsort(axis=1, kind="stable")[:, :_CANDIDATES]
@@ -140,17 +137,11 @@ class Service:
         found = [name for name in self.model.label_columns_.names if wanted in name.casefold()]
         return sorted(found, key=lambda name: (len(name), name))[:_FOUND]
 
-    def _predict(self, rows: Any) -> tuple[Any, Any]:
-        labels, scores = self.model.predict_with_scores(rows)
-        return labels if self.decide is None else self.decide(scores), scores
-
     def explain(self, rows: Rows, number: int) -> dict[str, Any]:
         """Return what counts for and against the labels of a row, counted from 0."""
         features = rows.features
         one = features.iloc[[number]] if hasattr(features, "iloc") else features[[number]]
         background = features if isinstance(features, np.ndarray) else None
         found = self.model.explain(one, background=background, training=self.training)
-        if self.decide is not None:
-            found = replace(found, predicted=as_dense(self._predict(one)[0])[0].astype(bool))
         shown = replace(found, first_row=1).to_dict()
         return {key: shown[key] for key in ("labels", "members", "nearest")}

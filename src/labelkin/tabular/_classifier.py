@@ -144,6 +144,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     array([[0, 1, 1, 0]])
     """
 
+    _decision: Any = None
+    """A fitted `LabelDecision` that takes the place of the classifier's own; None: none."""
+
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "labels": [None, str, Integral, "array-like", LabelColumns],
@@ -311,7 +314,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     @property
     def thresholds_(self) -> np.ndarray:
         """The score above which each label is predicted; NaN where none decides label sets."""
-        return label_thresholds(self, len(self.label_columns_.names))
+        if self._decision is not None:
+            return self._decision.thresholds_
+        return label_thresholds(self.pipeline_, len(self.label_columns_.names))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the label set of each row.
@@ -375,12 +380,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return self.schema_.read(table)
 
     def _predict(self, method: str, X: Any) -> Any:
-        if self.device in (None, "cpu"):
+        if self.device in (None, "cpu") and self._decision is None:
             features = self._read(X)  # first, as it checks that the model is fitted
             return getattr(self.pipeline_, method)(features)
         return self.predict_with_scores(X)[method != "predict"]
 
-    def predict_with_scores(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_with_scores(self, X: Any) -> tuple[Any, Any]:
         """Return predicted labels and scores of the same shape, computed once; X as in `predict`.
 
         The scores are probabilities or, of a classifier without any, those of its decision
@@ -388,11 +393,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         features = self._read(X)
         if self.device not in (None, "cpu"):
-            return predict_on_device(self.pipeline_, features, self.device)
-        labels, scores = labels_and_scores(self.pipeline_, features)
-        if sparse.issparse(scores):  # of thousands of labels
-            return labels, scores
-        return labels, scores.reshape(labels.shape)  # those of one label may have one dimension
+            labels, scores = predict_on_device(self.pipeline_, features, self.device)
+        else:
+            labels, scores = labels_and_scores(self.pipeline_, features)
+        if not sparse.issparse(scores):  # those of thousands of labels are
+            scores = scores.reshape(labels.shape)  # those of one label may have one dimension
+        if self._decision is not None:
+            labels = self._decision.apply(scores).astype(int)
+        return labels, scores
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows are among those of ``fit``; for many of these, an estimate."""
