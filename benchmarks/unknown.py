@@ -12,6 +12,9 @@ hidden in each:
 - logistic regression of scikit-learn, one label at a time, on the rows where it is known;
 - LightGBM the same way, where it is installed.
 
+A dataset may also be an ``.npz`` file with ``X`` and ``y``, whose own unknown labels are NaN: with
+``--hidden "0 %"`` nothing else is hidden. ``--metric macro_auc`` is what assays are judged by.
+
 "ahead" is Kin's lead over zeros, with the standard error of its mean over the folds. With
 ``--inner`` the test rows are a fifth of the training part of a fold: for development.
 """
@@ -29,14 +32,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 from labelkin import KinEnsembleClassifier
-from labelkin.metrics import average_precision
+from labelkin.metrics import METRICS
 
 DATASETS = ["chd_49", "water_quality", "genbase", "medical", "enron", "yeast", "scene"]
 HIDDEN = {"0 %": 0.0, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9, "labels": None}
 
 
 def load(name):
-    """Return X, CSR, and Y of a stored dataset; of the Yahoo sets the training documents."""
+    """Return X and Y of a stored dataset, of the Yahoo sets the training documents; or of a file."""
+    if name.endswith(".npz"):
+        with np.load(name) as stored:
+            return stored["X"], stored["y"]
     with np.load(Path(os.environ["LABELKIN_DATA"]) / f"{name}.npz") as stored:
         parts = stored["X_data"], stored["X_indices"], stored["X_indptr"]
         X, Y = sparse.csr_array(parts, shape=stored["X_shape"]).astype(float), stored["Y"]
@@ -48,7 +54,7 @@ def hide(Y, share, seed=0):
     """Return which cells stay known; None: each label in a third of the rows of its own."""
     rng = np.random.default_rng(seed)
     if share is not None:
-        return rng.random(Y.shape) >= share
+        return (rng.random(Y.shape) >= share) & ~np.isnan(Y)
     return rng.permuted(np.tile(np.arange(len(Y))[:, None] % 3, Y.shape[1]), axis=0) == 0
 
 
@@ -99,6 +105,7 @@ def main():
     parser.add_argument("--rows", type=int, default=500, help="training rows, at most")
     parser.add_argument("--folds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", choices=methods(), default=list(methods()))
+    parser.add_argument("--metric", choices=METRICS, default="average_precision")
     parser.add_argument("--inner", action="store_true", help="test inside the training part")
     options = parser.parse_args()
     chosen = {name: methods()[name] for name in options.methods}
@@ -132,7 +139,7 @@ def run(X, Y, fold, hidden, chosen, options):
         started = time.process_time()
         proba = fit_and_predict(X[train], Y[train], known, X[test])
         seconds.append(time.process_time() - started)
-        figures.append(100 * average_precision(Y[test], proba))
+        figures.append(100 * METRICS[options.metric](Y[test], proba))
     return np.array(figures), np.array(seconds)
 
 
