@@ -39,7 +39,7 @@ HIDDEN = {"0 %": 0.0, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9, "lab
 
 
 def load(name):
-    """Return X and Y of a stored dataset, of the Yahoo sets the training documents; or of a file."""
+    """Return X and Y of a stored dataset (Yahoo: the training documents), or of a file."""
     if name.endswith(".npz"):
         with np.load(name) as stored:
             return stored["X"], stored["y"]
