@@ -18,7 +18,6 @@ from support.browser import (
     requested_urls,
     resize,
     too_wide,
-    wait_for,
     wait_until_equal,
 )
 from support.html import Elements
@@ -357,7 +356,7 @@ def test_filtering_methods_and_datasets(page):
     wait_until_equal(page, lambda: js(page, SHOWN), before)
 
 
-def test_choosing_metric_and_test(page):
+def test_choosing_the_metric(page):
     from selenium.webdriver.common.by import By
 
     def metrics():
@@ -372,15 +371,6 @@ def test_choosing_metric_and_test(page):
     wait_until_equal(page, metrics, ["coverage"])
     page.find_element(By.CSS_SELECTOR, 'input[name="metric"][value=""]').click()
     wait_until_equal(page, metrics, list(MEASURES))
-    marks = (
-        "return [...document.querySelectorAll('.mark')]"
-        ".filter(e => e.offsetParent && e.textContent).length"
-    )
-    paired = js(page, marks)
-    page.find_element(By.CSS_SELECTOR, 'input[name="test"][value="corrected"]').click()
-    wait_for(page, "return document.body.dataset.test === 'corrected'")
-    assert 0 < js(page, marks) < paired
-    assert "Nadeau" in page.find_element(By.ID, "tests").text
 
 
 def test_dark_and_light(page):

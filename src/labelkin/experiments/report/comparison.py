@@ -19,15 +19,14 @@ import numpy as np
 import pandas as pd
 
 from labelkin._utils.names import plural
-from labelkin.experiments.report.published import COLUMNS, MEASURES, Published, column, published
+from labelkin.experiments.report.published import MEASURES, Published, column, published
 from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
-    corrected_t_test,
     friedman,
     paired_t_test,
 )
-from labelkin.experiments.run.groups import COMPONENTS, GROUPS, SECOND_SETTINGS
+from labelkin.experiments.run.groups import COMPONENTS, GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
 from labelkin.metrics import Metric
@@ -124,12 +123,11 @@ def compare_folds(first: pd.Series, second: pd.Series, measure: Metric) -> Contr
     differences = (first - second).dropna() * measure.sign
     if not len(differences):
         return Contrast()
-    counted = units(differences)[1]
     n_folds = differences.index.get_level_values("fold").nunique()
     return Contrast(
         round(float(differences.mean()), _DECIMALS),
-        paired_t_test(counted, 0.0),
-        corrected_t_test(differences, 0.0, n_folds),
+        paired_t_test(units(differences)[1]),
+        paired_t_test(differences, 1 / (n_folds - 1)) if n_folds > 1 else float("nan"),
     )
 
 
@@ -208,26 +206,6 @@ class Comparison:
             for name in self.methods
             if name == column(name) or column(name) not in self.methods
         )
-
-    @property
-    def readings(self) -> dict[str, list[str]]:
-        """The methods of the paper's Table 3 in its order, for each reading of their settings.
-
-        The second reading has the settings that the printed columns match (RAkEL with k = 3,
-        features scaled as in WEKA); it is left out where no method has them.
-        """
-        second = {column(name): name for name in self.methods if name in SECOND_SETTINGS}
-        text = [name for name in COLUMNS if name in self.methods]
-        matching = [second.get(name, name) for name in COLUMNS if name in {*text, *second}]
-        readings = {"settings of the text": text, "settings of the published columns": matching}
-        return readings if second else {"settings of the text": text}
-
-    def in_paper_columns(self, reading: str) -> "Comparison":
-        """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        chosen = self.among(self.readings[reading])
-        frame = chosen.frame.assign(method=chosen.frame["method"].map(column))
-        names = list(map(column, chosen.methods))
-        return replace(chosen, frame=frame, methods=names, reference=None)
 
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:

@@ -46,8 +46,6 @@ STYLE = {
     "svg.hashsalt": "labelkin",
 }
 
-# The paper draws four metrics and does not name them in the text: four of Table 3 in percent.
-_FIGURE2 = ("hamming_loss", "ranking_loss", "one_error", "average_precision")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
 
 
@@ -240,15 +238,11 @@ def _draw_panels(measures: list[Metric], draw: Callable[["Axes", Metric], None])
 
 
 def draw_bars(comparison: Comparison) -> "Figure | None":
-    """Draw each metric of every method on each dataset as grouped bars (Figure 2).
-
-    Four metrics come first, as many as the paper draws.
-    """
-    shown = sorted(comparison.measured, key=lambda m: m.name not in _FIGURE2)
-    if not shown:
+    """Draw each metric of every method on each dataset as grouped bars (Figure 2)."""
+    if not comparison.measured:
         return None
     with figure_style():
-        return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m))
+        return _draw_panels(comparison.measured, lambda axes, m: _draw_groups(axes, comparison, m))
 
 
 def _draw_groups(axes: "Axes", comparison: Comparison, measure: Metric) -> None:

@@ -27,7 +27,7 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.published import REFERENCE, TIE_RULES
+from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.table import Table, escape_markdown, listing, word_table
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.peers import COMPARED
@@ -100,7 +100,6 @@ def _make_texts(
         version=labelkin.__version__,
         sentences=sentences,
         sections=[(key, title, parts) for key, title, parts in sections if parts],
-        reference=method_title(main.reference) if main.reference else "",
         methods={name: method_title(name) for name in main.methods},
         datasets=main.datasets,
         first=first.name if first else "",
@@ -133,7 +132,6 @@ def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     if "index" in evidence:
         same = ranks.headline(evidence["index"].main.ranked)
         yield f"The same with ties by label index, not against the method: {same}"
-    yield from tables.agreement_findings(main)
 
 
 # ------------------------------------------------------------------------------ sections
@@ -158,8 +156,9 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         overall += draw("cd_overall", label, figures.draw_overall(ranked))
         overall += _as_parts([table])
     absent = "no other method was run" if main.reference else "the method they refer to was not run"
-    tests = _as_parts(tables.wins_table(main, test) for test in TESTS)
-    tests = tests or [("text", f"No wins and losses to count: {absent}.")]
+    wins = [tables.wins_table(main, test) for test in TESTS]
+    wins += [tables.wins_table(found.main, rule=rule) for rule, found in [*evidence.items()][1:]]
+    tests = _as_parts(wins) or [("text", f"No wins and losses to count: {absent}.")]
     over_datasets = _as_parts([ranks.friedman_table(ranked), ranks.wilcoxon_table(ranked)])
     tests += over_datasets or [("text", f"No test over datasets: {_NEEDS}")]
     curves: list[Part] = []
@@ -175,13 +174,13 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
     bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     claims = [claims_table(evidence)] if is_papers else []
+    published = [tables.agreement_table(found.main, rule) for rule, found in evidence.items()]
     return [
         ("metrics", "Metrics", metrics),
         ("overall", "All metrics together", overall),
         ("tests", "Tests", tests if metrics else []),
         ("claims", "Claims", _as_parts(claims)),
-        ("ties", "Ranks and ties", _as_parts(_other_rules(evidence))),
-        ("published", "Against the paper", _as_parts([tables.agreement_table(main)])),
+        ("published", "Against the paper", _as_parts(published)),
         ("curves", "Settings of a method", curves),
         ("components", "Components of VPCME", bars + [("numbers", of_parts)] * bool(of_parts)),
         ("datasets", "Datasets", _as_parts([tables.dataset_table(main.datasets)])),
@@ -190,20 +189,6 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
 
 def _as_parts(found: Iterable[Table | None]) -> list[Part]:
     return [("table", table) for table in found if table]
-
-
-def _other_rules(evidence: dict[str, Evidence]) -> Iterator[Table | None]:
-    """Yield ranks and wins with the settings of the published columns, and with ties by index."""
-    for rule, found in evidence.items():
-        words = f", {TIE_RULES[rule]}"
-        if rule != "against":
-            yield ranks.friedman_table(found.main.ranked, f"_{rule}", words)
-        for reading, methods in list(found.main.readings.items())[1:]:
-            same = found.main.among(methods)
-            yield ranks.friedman_table(same, f"_columns_{rule}", f", {reading}{words}")
-        if rule != "against":
-            yield from (tables.wins_table(found.main, test, rule) for test in TESTS)
-            yield tables.agreement_table(found.main, rule)
 
 
 def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
@@ -253,7 +238,7 @@ def _find_tables(sections: Iterable[Section]) -> Iterator[Table]:
 
 def _summarise(sentences: list[str], sections: list[Section]) -> str:
     """Return every sentence about the results, and the tables that they are from."""
-    shown = ("claims", "ties", "tests", "overall", "published", "datasets")
+    shown = ("claims", "tests", "overall", "published", "datasets")
     chosen = sorted((s for s in sections if s[0] in shown), key=lambda s: shown.index(s[0]))
     texts = [content for _, _, parts in chosen for kind, content in parts if kind == "text"]
     return "\n".join(

@@ -42,17 +42,12 @@ _FRIEDMAN: dict[str, tuple[str, Callable[[float], str]]] = {
     "n_datasets": ("Datasets", "{:.0f}".format),
     "chi2": ("Friedman χ²", "{:.2f}".format),
     "p": ("p", format_p),
-    "f": ("Iman–Davenport F", "{:.2f}".format),
-    "f_p": ("p of F", format_p),
     "cd": ("Critical difference", "{:.2f}".format),
 }
 
 
-def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> Table | None:
-    """Return average ranks and Friedman's test in every metric; None if there is nothing to test.
-
-    `name` and `words` end the file's name and the heading.
-    """
+def friedman_table(comparison: Comparison) -> Table | None:
+    """Return average ranks and Friedman's test in every metric; None where there is no test."""
     found = {key: comparison.friedman(measure) for key, measure in MEASURES.items()}
     tests = {key: test for key, test in found.items() if test is not None}
     entries = {}
@@ -65,10 +60,11 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
                 entries[key, column] = Entry(text(value), {"": value}, value)
     ranked = [m for m in comparison.methods if any(m in test.ranks for test in tests.values())]
     table = Table(
-        name=f"tests_friedman{name}",
-        title=f"Average ranks and Friedman's test over datasets{words}",
+        name="tests_friedman",
+        title="Average ranks and Friedman's test over datasets",
         caption="On the datasets where all ranked methods were run, 1 the best; critical "
-        "difference by Nemenyi at 5 %.",
+        "difference by Nemenyi at 5 %. A second setting of a column of the paper, such as RAkEL "
+        "with k = 3, is not ranked beside the first.",
         corner="Metric",
         columns={name: method_title(name) for name in ranked}
         | {key: title for key, (title, _) in _FRIEDMAN.items()},
@@ -91,7 +87,7 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
         for method, p, holm in wilcoxon_holm(scores, control=reference).itertuples():
             mark = ("•" if lead[method] > 0 else "○") if holm < LEVEL else ""
             numbers = {"p": p, "p holm": holm}
-            entries[key, method] = Entry(format_p(holm), numbers, holm, False, mark, mark)
+            entries[key, method] = Entry(format_p(holm), numbers, holm, mark=mark)
     if not rows or reference is None:
         return None
     tested = {method for _, method in entries}
