@@ -10,7 +10,7 @@ from labelkin.experiments.report.page import count_cells, count_repeats
 def made(*rows):
     """Return results with one row per (method, repeat, fold)."""
     columns = ["method", "repeat", "fold"]
-    return pd.DataFrame(rows, columns=columns).assign(dataset="yeast", status="ok")
+    return pd.DataFrame(rows, columns=columns).assign(dataset="yeast", status="ok", revision="a")
 
 
 PAPER = made(

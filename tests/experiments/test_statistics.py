@@ -119,25 +119,25 @@ def test_complete_block():
 def test_paired_t_test_is_scipys():
     rng = np.random.default_rng(0)
     a, b = rng.random((2, 30))
-    assert paired_t_test(a - b) == pytest.approx(stats.ttest_rel(a, b).pvalue)
+    assert paired_t_test(a, b) == pytest.approx(stats.ttest_rel(a, b).pvalue)
 
 
 def test_corrected_t_test_by_hand():
     """d = 1, 2, 3, 4, 5 on five folds: t = 3 / √(2.5 · (1/5 + 1/4)) = 2.828, 4 degrees."""
-    p = paired_t_test([1, 2, 3, 4, 5], overlap=1 / 4)
+    p = paired_t_test([1, 2, 3, 4, 5], [0] * 5, n_folds=5)
     t = 3 / np.sqrt(2.5 * 0.45)
     assert t == pytest.approx(2 * np.sqrt(2))
     # Student's distribution function with 4 degrees of freedom, in closed form.
     x = t / np.sqrt(4 + t * t)
     assert p == pytest.approx(1 - 1.5 * x * (1 - x * x / 3))
-    assert p > 3 * paired_t_test([1, 2, 3, 4, 5])
+    assert p > 3 * paired_t_test([1, 2, 3, 4, 5], [0] * 5)
 
 
 def test_t_tests_at_their_limits():
-    assert paired_t_test([0, 0]) == 1
-    lead = np.subtract([0.3, 0.4, 0.7], [0.2, 0.3, 0.6])
-    assert paired_t_test(lead) == 0  # constant, but for rounding
-    assert np.isnan(paired_t_test([1]))
+    assert paired_t_test([1, 2], [1, 2]) == 1
+    assert paired_t_test([0.3, 0.4, 0.7], [0.2, 0.3, 0.6]) == 0  # a constant lead, but for rounding
+    assert np.isnan(paired_t_test([1], [2]))
+    assert np.isnan(paired_t_test([1, 2], [2, 4], n_folds=1))
 
 
 # --------------------------------------------------------------------------- in pairs

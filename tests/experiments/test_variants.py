@@ -12,11 +12,11 @@ from labelkin.methods import METHODS
 def test_parse():
     assert parse_variant("vpcme") == Variant("vpcme")
     assert parse_variant("vpcme@threshold=0.1@voting=soft@size=10") == Variant(
-        "vpcme", (("threshold", 0.1), ("voting", "soft")), 10
+        "vpcme", (("threshold", 0.1), ("voting", "soft"), ("n_estimators", 10))
     )
 
 
-@pytest.mark.parametrize("name", ["vpcme@", "vpcme@threshold", "vpcme@=3", "@a=1", "vpcme@size=0"])
+@pytest.mark.parametrize("name", ["vpcme@", "vpcme@threshold", "vpcme@=3", "@a=1"])
 def test_malformed(name):
     with pytest.raises(ValueError, match=r"vpcme|@a=1"):
         parse_variant(name)
@@ -24,8 +24,8 @@ def test_malformed(name):
 
 def test_make():
     variant = parse_variant("vpcme@threshold=0.1@size=3")
-    model = variant.make(METHODS["vpcme"], 5, n_members=7)
-    assert (model.threshold, model.n_estimators, model.random_state) == (0.1, 7, 5)
+    model = variant.make(METHODS["vpcme"], 5)
+    assert (model.threshold, model.n_estimators, model.random_state) == (0.1, 3, 5)
     assert METHODS["vpcme"].make(0).threshold == 0.6
 
 
@@ -34,7 +34,7 @@ def test_unknown_names_are_answered_with_near_ones():
         check_method("vpcm@threshold=0.1", METHODS)
     with pytest.raises(ValueError, match="Invalid parameter 'treshold'"):
         check_method("vpcme@treshold=0.1", METHODS)
-    with pytest.raises(ValueError, match="MLkNNClassifier is not an ensemble"):
+    with pytest.raises(ValueError, match="Invalid parameter 'n_estimators'"):
         check_method("mlknn@size=3", METHODS)
     with pytest.raises(ValueError, match=r"called 'tabel3'\. Did you mean table3"):
         find_group("tabel3")
@@ -55,7 +55,8 @@ def test_groups_are_the_papers():
     assert len(GROUPS["table3"].datasets) == 12
     thresholds = [dict(parse_variant(m).parameters)["threshold"] for m in GROUPS["figure1"].methods]
     assert thresholds == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-    assert [parse_variant(m).size for m in GROUPS["table5"].methods] == [1, 10, 20, 30, 40, 50]
+    sizes = [dict(parse_variant(m).parameters)["n_estimators"] for m in GROUPS["table5"].methods]
+    assert sizes == [1, 10, 20, 30, 40, 50]
 
 
 @pytest.mark.parametrize(

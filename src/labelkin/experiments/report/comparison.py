@@ -126,8 +126,8 @@ def compare_folds(first: pd.Series, second: pd.Series, measure: Metric) -> Contr
     n_folds = differences.index.get_level_values("fold").nunique()
     return Contrast(
         round(float(differences.mean()), _DECIMALS),
-        paired_t_test(units(differences)[1]),
-        paired_t_test(differences, 1 / (n_folds - 1)) if n_folds > 1 else float("nan"),
+        paired_t_test(units(differences)[1], 0.0),
+        paired_t_test(differences, 0.0, n_folds),
     )
 
 

@@ -257,6 +257,8 @@ def count_cells(frame: pd.DataFrame) -> str:
         f"{len(frame):,} cells: {plural(frame['dataset'].nunique(), 'dataset')}, "
         f"{frame['method'].nunique()} methods and variants, up to {repeats} × {folds} folds"
     )
+    if (revisions := frame["revision"].nunique()) > 1:
+        text += f", by {revisions} revisions of the code"
     return f"{text}; {failed:,} failed." if failed else f"{text}."
 
 

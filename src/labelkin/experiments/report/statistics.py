@@ -27,22 +27,23 @@ from labelkin._utils.optional import import_optional
 # ----------------------------------------------------------------------- one dataset
 
 
-def paired_t_test(differences: Any, overlap: float = 0.0) -> float:
-    """Return the two-sided p-value of the t-test of two methods' differences over the same folds.
+def paired_t_test(first: Any, second: Any, n_folds: int | None = None) -> float:
+    """Return the two-sided p-value of the paired t-test over the same folds, the paper's test.
 
-    Without `overlap` it is the paper's paired test. With the ratio of test to training rows, 1 /
-    (k − 1) in k-fold cross-validation, it is the corrected resampled one: the variance of the mean
-    over J folds is taken as (1/J + overlap) times that of the differences, since the training sets
-    share samples. The value is 1 where all differences are 0, NaN for fewer than two folds.
+    With `n_folds` it is the corrected resampled t-test: the variance of the mean difference over J
+    folds is taken as (1/J + n_test/n_train) times that of the differences, since the training sets
+    share samples; in k-fold cross-validation, repeated or not, n_test/n_train is 1/(k − 1). The
+    value is 1 where the two agree on every fold, NaN for fewer than two folds.
     """
-    differences = np.asarray(differences, dtype=float)
+    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     n = len(differences)
-    if n < 2:
+    if n < 2 or n_folds == 1:
         return float("nan")
     mean, deviation = differences.mean(), differences.std(ddof=1)
     # Differences that vary by rounding alone are equal: the answer is certain.
     if deviation <= 1e-12 * max(abs(mean), 1e-300):
         return float(mean == 0)
+    overlap = 1 / (n_folds - 1) if n_folds else 0.0
     t = mean / (deviation * np.sqrt(1 / n + overlap))
     return float(2 * stats.t.sf(abs(t), n - 1))
 

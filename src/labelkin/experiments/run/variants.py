@@ -1,9 +1,8 @@
 """Methods with a parameter changed: ``vpcme@threshold=0.1``, ``vpcme@size=10``.
 
 Before the first ``@`` stands a method's name, after each ``@`` a parameter of its classifier
-and the value. Two are special. ``size`` is the number of members of an ensemble; all sizes of
-a method come from one fit, through ``staged_predict_proba``. ``estimator`` is the base learner:
-one of :data:`BASES`, or any importable scikit-learn classifier, as in
+and the value. Two are special. ``size`` is the paper's name of ``n_estimators``. ``estimator`` is
+the base learner: one of :data:`BASES`, or any importable scikit-learn classifier, as in
 ``vpcme@estimator=sklearn.tree:DecisionTreeClassifier``.
 """
 
@@ -34,16 +33,12 @@ class Variant:
     """Name of the method that is varied."""
     parameters: tuple[tuple[str, Any], ...] = ()
     """Parameters set on its classifier, with their values."""
-    size: int | None = None
-    """Number of members that vote; None: all."""
 
-    def make(self, method: Method, seed: int | None, n_members: int | None = None) -> Any:
-        """Return the unfitted classifier, an ensemble with `n_members` if that is given."""
+    def make(self, method: Method, seed: int | None) -> Any:
+        """Return the unfitted classifier."""
         parameters = dict(self.parameters)
         if isinstance(base := parameters.get("estimator"), str):
             parameters["estimator"] = _make_base(base, self.base)
-        if n_members is not None:
-            parameters["n_estimators"] = n_members
         model = method.make(seed)
         return model.set_params(**parameters) if parameters else model
 
@@ -96,10 +91,10 @@ def parse_variant(name: str) -> Variant:
     """Return the variant that a method's name stands for.
 
     >>> parse_variant("vpcme@threshold=0.1")
-    Variant(base='vpcme', parameters=(('threshold', 0.1),), size=None)
+    Variant(base='vpcme', parameters=(('threshold', 0.1),))
     """
     base, *changes = name.split("@")
-    parameters, size = [], None
+    parameters = []
     for change in changes:
         key, equals, text = (part.strip() for part in change.partition("="))
         if not (base and key and equals and text):
@@ -107,13 +102,8 @@ def parse_variant(name: str) -> Variant:
         value: Any = text
         with suppress(ValueError, SyntaxError):
             value = ast.literal_eval(text)
-        if key != "size":
-            parameters.append((key, value))
-        elif isinstance(value, int) and value > 0:
-            size = value
-        else:
-            raise ValueError(f"{name!r}: size must be a number of members, at least 1.")
-    return Variant(base, tuple(parameters), size)
+        parameters.append(("n_estimators" if key == "size" else key, value))
+    return Variant(base, tuple(parameters))
 
 
 def check_method(name: str, methods: Mapping[str, Method]) -> None:
@@ -124,11 +114,5 @@ def check_method(name: str, methods: Mapping[str, Method]) -> None:
             f"No method is called {variant.base!r}.{did_you_mean(variant.base, methods)} "
             f"Known are {', '.join(methods)}."
         )
-    if "@" not in name:
-        return  # not made: its package may be absent, and its cells stored
-    model = variant.make(methods[variant.base], 0)
-    if variant.size is not None and not hasattr(model, "staged_predict_proba"):
-        raise ValueError(
-            f"{name!r}: {type(model).__name__} is not an ensemble with staged predictions, "
-            "so it has no size."
-        )
+    if "@" in name:  # others are not made: their package may be absent, and their cells stored
+        variant.make(methods[variant.base], 0)
