@@ -15,7 +15,6 @@ from labelkin.experiments.report.figures import (
     draw_critical_difference,
     draw_overall,
     draw_sweep,
-    inline_svg,
     save,
 )
 from labelkin.experiments.report.published import MEASURES
@@ -138,21 +137,6 @@ def test_names_of_users_do_no_harm(tmp_path):
     assert any("2: " in word for word in words)
     drawn(draw_bars(Comparison.of(results, components=True)), tmp_path)
     drawn(draw_sweep(Sweep.all_of(results)[0]), tmp_path)
-
-
-def test_inline_svg_takes_the_pages_ink_and_has_its_own_ids(results, tmp_path):
-    svg = save(draw_sweep(Sweep.all_of(results)[0]), tmp_path, "a")
-    text = inline_svg(svg, "my figure", "a &lt;label&gt;")
-    root = ET.fromstring(text)
-    assert root.get("aria-label") == "a <label>"
-    assert "currentColor" in text
-    assert "#1b1c1f" not in text
-    ids = re.findall(r'\bid="([^"]*)"', text)
-    assert ids
-    assert all(name.startswith("my-figure-") for name in ids)
-    used = re.findall(r'(?:href="#|url\(#)([^")]*)', text)
-    assert used
-    assert set(used) <= set(ids)
 
 
 def test_figures_are_reproducible(results, tmp_path):

@@ -1,11 +1,9 @@
 """The paper's figures, drawn from what was measured, as files and as parts of a page.
 
-Line styles, markers and hatching repeat the colours, for prints in grey. Text and axes are drawn
-in one ink, which :func:`inline_svg` turns into the text colour of the page.
+Line styles, markers and hatching repeat the colours, for prints in grey.
 """
 
 import io
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,29 +73,6 @@ def save(figure: "Figure", folder: Path, name: str) -> str:
         figure.savefig(folder / f"{name}.png", dpi=200, facecolor="white")
     (folder / f"{name}.svg").write_text(out.getvalue(), encoding="utf-8")
     return out.getvalue()
-
-
-def inline_svg(svg: str, name: str, label: str) -> str:
-    """Return an SVG to be part of a page, with its own ids and the page's text colour.
-
-    `name` makes the ids unique. `label`, already escaped, describes the figure for readers who
-    cannot see it.
-    """
-    prefix = re.sub(r"\W", "-", name)
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"\n\s*", "\n", svg)
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
-    # The blue is too dark for a dark page, which defines its own.
-    svg = svg.replace(f": {BLUE.lower()}", f": var(--blue, {BLUE})")
-    # Text without a colour of its own is black by default, and lost on a dark page.
-    head, rest = svg.split(">", 1)
-    width = re.search(r' width="([\d.]+pt)"', head)
-    head = re.sub(r' (width|height)="[^"]*"', "", head)
-    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
-    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
 
 
 # -------------------------------------------------------------------------- critical difference

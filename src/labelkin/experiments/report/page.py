@@ -1,5 +1,6 @@
 """The report: one folder of tables and figures, and one page that contains them all."""
 
+import base64
 import json
 import shlex
 import shutil
@@ -7,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,8 +121,8 @@ def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[
     """Write a figure and return it as part of a page; nothing where there is none."""
     if figure is None:
         return []
-    svg = figures.save(figure, folder, name)
-    return [("figure", figures.inline_svg(svg, name, escape(label)))]
+    svg = figures.save(figure, folder, name).encode()
+    return [("figure", {"label": label, "content": base64.b64encode(svg).decode()})]
 
 
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
