@@ -146,7 +146,7 @@ def rank_table() -> str:
     rows = [
         [
             method_title(name),
-            f"{overall.over_pairs.ranks[name]:.2f}",
+            f"{overall.ranks[name]:.2f}",
             f"{overall.tied(name)} of {total}",
             "{} of {}".format(*overall.beaten(name)),
         ]

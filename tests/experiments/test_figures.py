@@ -58,16 +58,13 @@ def test_bars_are_drawn_from_left_to_right_in_every_process(results):
     assert all((np.diff(bar) >= 0).all() for bar in bars)
 
 
-def test_overall_ranks_over_pairs_and_over_datasets(results, tmp_path):
+def test_overall_ranks_over_datasets(results, tmp_path):
     found = Comparison.of(results)
-    overall = Overall(found)
-    over_datasets = friedman(overall.dataset_scores)
-    for by_dataset, test in ((False, overall.over_pairs), (True, over_datasets)):
-        words = drawn(draw_overall(found, by_dataset), tmp_path)
-        assert any(f"over {test.n_datasets} " in word for word in words)
-        assert any(f"critical difference {test.cd:.2f}" in word for word in words)
-        assert f"VPCME {test.ranks['vpcme']:.2f}" in words
-    assert overall.over_pairs.cd < over_datasets.cd
+    test = friedman(Overall(found).dataset_scores)
+    words = drawn(draw_overall(found), tmp_path)
+    assert any(f"over {test.n_datasets} " in word for word in words)
+    assert any(f"critical difference {test.cd:.2f}" in word for word in words)
+    assert f"VPCME {test.ranks['vpcme']:.2f}" in words
 
 
 def test_critical_difference_needs_two_by_two():
@@ -75,7 +72,6 @@ def test_critical_difference_needs_two_by_two():
         found = Comparison.of(check_results(paper_results(datasets, methods)))
         assert draw_critical_difference(found, AP) is None
     assert draw_overall(found) is None
-    assert draw_overall(found, by_dataset=True) is None
 
 
 def test_sweeps_show_measured_and_published(results, tmp_path):

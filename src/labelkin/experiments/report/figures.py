@@ -88,18 +88,11 @@ def draw_critical_difference(comparison: Comparison, measure: Metric) -> "Figure
     return _draw_ranks(scores, title)
 
 
-def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | None":
-    """Draw the average ranks over datasets and the paper's five metrics together.
-
-    With `by_dataset`, a dataset counts once, with its mean ranks, instead of once for each metric.
-    """
-    overall = Overall(comparison)
-    n = len(overall.dataset_scores)
-    if by_dataset:
-        title = f"Average rank over {n} datasets, each with its mean rank in five metrics"
-        return _draw_ranks(overall.dataset_scores, title)
-    title = f"Average rank over {len(overall.block)} dataset–metric pairs"
-    return _draw_ranks(overall.block, title)
+def draw_overall(comparison: Comparison) -> "Figure | None":
+    """Draw the average ranks over datasets, each with its mean rank in the paper's five metrics."""
+    scores = Overall(comparison).dataset_scores
+    title = f"Average rank over {len(scores)} datasets, each with its mean rank in five metrics"
+    return _draw_ranks(scores, title)
 
 
 def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":

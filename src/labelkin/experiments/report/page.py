@@ -151,8 +151,9 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         metrics.append(("metric", {"measure": measure, "parts": parts}))
     overall: list[Part] = []
     if table := ranks.overall_table(ranked):
-        overall += [("text", sentence) for sentence in ranks.overall_findings(ranked)]
-        label = "Critical-difference diagram over all datasets and metrics"
+        if sentence := ranks.overall_sentence(ranked):
+            overall += [("text", sentence)]
+        label = "Critical-difference diagram of the mean ranks in five metrics"
         overall += draw("cd_overall", label, figures.draw_overall(ranked))
         overall += _as_parts([table])
     absent = "no other method was run" if main.reference else "the method they refer to was not run"
