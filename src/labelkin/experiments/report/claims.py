@@ -52,7 +52,7 @@ class Evidence:
 
     @cached_property
     def _table3(self) -> Comparison:
-        """The methods of Table 3; made once, since a comparison keeps the tests of its pairs."""
+        """The methods of Table 3, with the settings that the paper states."""
         return self.main.among(COLUMNS)
 
     def over(self, what: str) -> list[Comparison]:

@@ -266,20 +266,12 @@ class Comparison:
         scores = self.scores(measure)
         return friedman(scores) if min(scores.shape) >= 2 else None
 
-    @cached_property
-    def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
-        return {}  # filled by `contrast`: the tests of all pairs take seconds
-
     def contrast(self, dataset: str, first: str, second: str, measure: Metric) -> Contrast:
         """Return how the first method compares with the second on a dataset, if both were run."""
-        key = dataset, first, second, measure.name
-        if key not in self._contrasts:
-            found = Contrast()
-            if dataset in self.datasets and first in self.methods and second in self.methods:
-                folds = self._folds[dataset, measure.name]
-                found = compare_folds(folds[first], folds[second], measure)
-            self._contrasts[key] = found
-        return self._contrasts[key]
+        if dataset not in self.datasets or not {first, second} <= set(self.methods):
+            return Contrast()
+        folds = self._folds[dataset, measure.name]
+        return compare_folds(folds[first], folds[second], measure)
 
     def marks(self, measure: Metric, test: str = "paired") -> pd.DataFrame:
         """Return how the reference compares with each method on each dataset: • better, ○ worse.
