@@ -18,7 +18,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title, units
 from labelkin.experiments.report.ranks import Overall
-from labelkin.experiments.report.statistics import friedman, nemenyi
+from labelkin.experiments.report.statistics import friedman
 from labelkin.metrics import Metric
 
 if TYPE_CHECKING:
@@ -103,12 +103,14 @@ def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":
     titles = {name: shorten(method_title(name)) for name in scores}
     if len(set(titles.values())) < len(titles):  # titles must stay distinct
         titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(scores, 1)}
-    p_values = nemenyi(scores).rename(index=titles, columns=titles)
+    ranks = result.ranks.rename(titles)
+    apart = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy())) > result.cd
+    p_values = pd.DataFrame(np.where(apart, 0.0, 1.0), ranks.index, ranks.index)
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
         axes = figure.subplots()
         drawn = posthocs.critical_difference_diagram(
-            result.ranks.rename(titles),
+            ranks,
             p_values,
             ax=axes,
             text_h_margin=0.12,

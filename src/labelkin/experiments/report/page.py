@@ -28,8 +28,7 @@ from labelkin.experiments.report.comparison import (
     split_method,
 )
 from labelkin.experiments.report.published import REFERENCE
-from labelkin.experiments.report.table import Table, escape_markdown, listing, word_table
-from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.report.table import Table, escape_markdown, word_table
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
@@ -86,8 +85,6 @@ def _make_texts(
         evidence["index"] = Evidence.of(indexed, reference)
     main = evidence["against"].main
     sentences = [*_sentences(evidence), count_cells(frame)]
-    if repeats := count_repeats(frame):
-        sentences.append(repeats)
     sections = [
         *_compare(evidence, partial(_draw, folder)),
         *_describe_runs(recorded, f"labelkin report {shlex.join(files)} --out report"),
@@ -261,15 +258,3 @@ def count_cells(frame: pd.DataFrame) -> str:
     if (revisions := frame["revision"].nunique()) > 1:
         text += f", by {revisions} revisions of the code"
     return f"{text}; {failed:,} failed." if failed else f"{text}."
-
-
-def count_repeats(frame: pd.DataFrame) -> str:
-    """Return how many repeats each group of the paper's experiments has."""
-    main = set(GROUPS["table3"].methods)
-    parts = []
-    for name in ("table3", "figure1", "table5", "figure2", "bases"):
-        methods = set(GROUPS[name].methods) - (set() if name == "table3" else main)
-        repeats = frame.loc[frame["method"].isin(methods), "repeat"].nunique()
-        if repeats:
-            parts.append(f"{repeats} for {GROUPS[name].title.partition(':')[0]}")
-    return f"Repeats of the cross-validation, 20 in the paper: {listing(parts)}." if parts else ""

@@ -18,7 +18,6 @@ from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REF
 from labelkin.experiments.report.statistics import (
     complete_block,
     friedman,
-    nemenyi,
     wilcoxon_holm,
 )
 from labelkin.experiments.report.table import Entry, Table, listing
@@ -245,7 +244,7 @@ def rank_sentence(scores: pd.DataFrame, what: str) -> str:
     test = f"(Friedman's test, {p_phrase(result.p)})"
     if not result.p < LEVEL:
         return f"{lead}, but the methods cannot be told apart {test}."
-    is_behind = nemenyi(scores).loc[first] < LEVEL
+    is_behind = result.ranks - result.ranks[first] > result.cd
     behind = [name for name in others if is_behind[name]]
     level = [name for name in others if not is_behind[name]]
     ahead = f"is significantly ahead of {_titles(behind)}"

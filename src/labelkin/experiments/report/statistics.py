@@ -104,14 +104,6 @@ def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) ->
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
 
 
-def nemenyi(values: pd.DataFrame) -> pd.DataFrame:
-    """Return Nemenyi's p-values of all pairs of columns, as a square table."""
-    posthocs = import_optional("scikit_posthocs", "report")
-    table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
-    table.index = table.columns = values.columns
-    return table
-
-
 def wilcoxon_holm(values: pd.DataFrame, control: str) -> pd.DataFrame:
     """Return p-values of Wilcoxon's signed-rank test over datasets, corrected by Holm.
 
