@@ -360,12 +360,3 @@ def _number_key(text: str) -> tuple[float, str]:
         return float(text), text
     except ValueError:
         return float("inf"), text
-
-
-def best_of(values: pd.Series, greater_is_better: bool) -> set[str]:
-    """Return the keys of the best value and of those that print alike."""
-    known = values.dropna()
-    if len(known) < 2:
-        return set()
-    best = f"{known.max() if greater_is_better else known.min():.2f}"
-    return {str(key) for key, value in known.items() if f"{value:.2f}" == best}

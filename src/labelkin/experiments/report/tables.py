@@ -10,7 +10,6 @@ from labelkin.datasets import dataset_info
 from labelkin.experiments.report.comparison import (
     Comparison,
     Sweep,
-    best_of,
     count_marks,
     method_title,
     units,
@@ -67,10 +66,9 @@ def measure_table(
     `name` and `title` begin the file's name and the heading.
     """
     entries: _Entries = {}
-    for dataset, means in (comparison.means(measure) * measure.scale).iterrows():
-        best = best_of(means, measure.greater_is_better)
-        for method in comparison.methods:
-            entries[dataset, method] = _entry(comparison, dataset, method, measure, best)
+    for dataset in comparison.datasets:
+        row = _row(comparison, dataset, measure)
+        entries |= {(dataset, method): entry for method, entry in row.items()}
     caption = _caption(entries)
     left_out = int((comparison.frame["status"] == "ok").sum()) - len(comparison.common)
     if left_out:
@@ -92,8 +90,19 @@ def measure_table(
     )
 
 
+def _row(comparison: Comparison, dataset: str, measure: Metric) -> dict[str, Entry]:
+    """Return the entries of all methods, the best and those that print alike in bold."""
+    known = (comparison.means(measure).loc[dataset] * measure.scale).dropna()
+    printed = known.map("{:.2f}".format)
+    best = printed[(known * measure.sign).idxmax()] if len(known) > 1 else ""
+    return {
+        method: _entry(comparison, dataset, method, measure, printed.get(method) == best)
+        for method in comparison.methods
+    }
+
+
 def _entry(
-    comparison: Comparison, dataset: str, method: str, measure: Metric, best: set[str]
+    comparison: Comparison, dataset: str, method: str, measure: Metric, is_best: bool
 ) -> Entry:
     """Return mean and standard deviation, above the published figure."""
     values = comparison.values(dataset, method, measure) * measure.scale
@@ -124,7 +133,7 @@ def _entry(
         if np.isfinite(contrast.paired):
             numbers |= {"p": contrast.paired, "p corrected": contrast.corrected}
     numbers |= {"mark": mark} | printed_numbers
-    return Entry(text, numbers, mean, method in best, mark, beneath)
+    return Entry(text, numbers, mean, is_best, mark, beneath)
 
 
 def _caption(entries: _Entries) -> str:
@@ -157,12 +166,9 @@ def _count_range(counts: list[int], unit: str) -> str:
 def sweep_table(sweep: Sweep) -> Table:
     """Return every metric under every value of a parameter (Figure 1, Table 5)."""
     entries: _Entries = {}
-    measures = sweep.measured
-    for measure in measures:
-        means = sweep.means(measure).loc[sweep.dataset] * measure.scale
-        best = best_of(means, measure.greater_is_better)
-        for setting in sweep.methods:
-            entries[measure.name, setting] = _entry(sweep, sweep.dataset, setting, measure, best)
+    for measure in sweep.measured:
+        row = _row(sweep, sweep.dataset, measure)
+        entries |= {(measure.name, setting): entry for setting, entry in row.items()}
     papers = {"threshold": ("figure1", "Figure 1"), "size": ("table5", "Table 5")}
     name, title = papers.get(sweep.parameter, ("", "Sweep"))
     if not name or sweep.method != "vpcme":
@@ -173,7 +179,7 @@ def sweep_table(sweep: Sweep) -> Table:
         caption=_caption(entries),
         corner="Metric",
         columns={setting: f"{sweep.symbol} = {setting}" for setting in sweep.methods},
-        rows={measure.name: measure.heading for measure in measures},
+        rows={measure.name: measure.heading for measure in sweep.measured},
         entries=entries,
     )
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset
 from labelkin.experiments.run.store import BY_INDEX, FIGURES
-from labelkin.experiments.run.variants import parse_variant
+from labelkin.experiments.run.variants import make_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
 from labelkin.metrics._estimators import labels_and_scores
@@ -41,9 +41,9 @@ def make_jobs(plan: Plan, missing: set[Cell], datasets: Mapping[str, Dataset]) -
     """Yield the jobs of a plan's missing cells."""
     for cell in plan.cells():
         if cell in missing:
-            method, data = plan.registry[parse_variant(cell.method).base], datasets[cell.dataset]
+            data = datasets[cell.dataset]
             tests = plan.protocol.test_rows(cell.dataset, cell.repeat, len(data.Y), data.test)
-            yield Job(cell, method, data, tests[cell.fold])
+            yield Job(cell, plan.registry[cell.base], data, tests[cell.fold])
 
 
 def _failed_row(job: Job, error: str, trace: str | None = None) -> Row:
@@ -68,7 +68,7 @@ def execute(job: Job) -> Row:
         if job.data.preparation is not None:
             preparation = clone(job.data.preparation)
             X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
-        model = parse_variant(job.cell.method).make(job.method, job.cell.seed)
+        model = make_variant(job.cell.method, job.method, job.cell.seed)
         started = time.perf_counter()
         model.fit(X_train, Y[train])
         fitted = time.perf_counter()

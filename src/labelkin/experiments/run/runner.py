@@ -21,7 +21,7 @@ from labelkin.experiments.run.jobs import make_jobs, run_jobs
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import SETTINGS, EmptyStore, Store
-from labelkin.experiments.run.variants import parse_variant
+from labelkin.experiments.run.variants import make_variant
 from labelkin.metrics import PAPER_METRICS
 
 
@@ -85,8 +85,7 @@ def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
 
 def _describe_method(plan: Plan, name: str) -> str:
     """Return a method's estimator as text, the same in each run."""
-    variant = parse_variant(name)
-    estimator = repr(variant.make(plan.registry[variant.base], 0))
+    estimator = repr(make_variant(name, plan.registry[name.partition("@")[0]], 0))
     return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", estimator).split())
 
 
