@@ -124,10 +124,9 @@ def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[
 
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     """Yield what the comparison shows, the headline first."""
-    main = evidence["against"].main
-    yield ranks.headline(main.ranked)
-    if "index" in evidence:
-        same = ranks.headline(evidence["index"].main.ranked)
+    first = ranks.headline(evidence["against"].main.ranked)
+    yield first
+    if "index" in evidence and (same := ranks.headline(evidence["index"].main.ranked)) != first:
         yield f"The same with ties by label index, not against the method: {same}"
 
 

@@ -129,11 +129,10 @@ def _entry(
     mark = ""
     if reference not in (None, method):
         contrast = comparison.contrast(dataset, str(reference), method, measure)
-        mark = contrast.mark("paired")
+        mark = numbers["mark"] = contrast.mark("paired")
         if np.isfinite(contrast.paired):
             numbers |= {"p": contrast.paired, "p corrected": contrast.corrected}
-    numbers |= {"mark": mark} | printed_numbers
-    return Entry(text, numbers, mean, is_best, mark, beneath)
+    return Entry(text, numbers | printed_numbers, mean, is_best, mark, beneath)
 
 
 def _caption(entries: _Entries) -> str:
