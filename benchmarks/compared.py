@@ -5,7 +5,7 @@
     labelkin reproduce holdout --store holdout.db
     python benchmarks/compared.py holdout.db --folds results/frontier.csv --out results/holdout.md
 
-The page shows the critical-difference diagrams that --figures writes, PNG and SVG. Several files,
+The page shows the critical-difference diagram that --figures writes, PNG and SVG. Several files,
 of the same folds, are taken together; --csv keeps all their cells in one, which ``labelkin
 report`` reads as well. Everything on the page is computed from these files: which method leads
 over datasets × metrics and by which test, one table per metric, what was not run, and the
@@ -22,7 +22,7 @@ from _holdout import flattery_findings, flattery_table
 from labelkin.experiments.report import figures
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
-from labelkin.experiments.report.ranks import overall_findings, overall_table
+from labelkin.experiments.report.ranks import overall_sentence, overall_table
 from labelkin.experiments.report.table import listing
 from labelkin.experiments.run.groups import GROUPS
 from labelkin.experiments.run.results import check_results, read_results
@@ -70,18 +70,16 @@ def not_run(comparison):
     return [f"Not run, or not on all folds: {listing(absent)}."] if absent else []
 
 
-def diagrams(comparison, folder):
-    """Write critical-difference diagrams; return the lines that show them on the page."""
+def diagram(comparison, folder):
+    """Write the critical-difference diagram; return the line that shows it on the page."""
+    figure = figures.draw_overall(comparison)
+    if figure is None:
+        return []
     folder.mkdir(parents=True, exist_ok=True)
-    lines = []
-    group = "holdout" if comparison.is_holdout else "frontier"
-    for name in ("cells", "datasets"):
-        figure = figures.draw_overall(comparison, by_dataset=name == "datasets")
-        if figure is not None:
-            figures.save(figure, folder, f"{group}_{name}")
-            title = f"Average ranks over {name}; bars join what the test cannot tell apart"
-            lines.append(f"![{title}]({folder.name}/{group}_{name}.png)")
-    return lines
+    name = "holdout_datasets" if comparison.is_holdout else "frontier_datasets"
+    figures.save(figure, folder, name)
+    title = "Average ranks over datasets; bars join what the test cannot tell apart"
+    return [f"![{title}]({folder.name}/{name}.png)"]
 
 
 def compare(recorded):
@@ -97,7 +95,7 @@ def page(recorded, folder, folds=None):
     table = overall_table(comparison.ranked)
     if table is None:
         raise SystemExit("there are fewer than two methods on two datasets: nothing to compare.")
-    parts += overall_findings(comparison.ranked)
+    parts.append(overall_sentence(comparison.ranked))
     apart = [m for m in comparison.methods if m not in comparison.ranked.methods]
     if apart:
         names = listing([method_title(name) for name in apart])
@@ -108,7 +106,7 @@ def page(recorded, folder, folds=None):
         parts += [beside.to_markdown()] if beside else []
     parts.append(table.to_markdown())
     if folder:
-        parts += ["## Critical differences", *diagrams(comparison.ranked, folder)]
+        parts += ["## Critical differences", *diagram(comparison.ranked, folder)]
     if gaps := not_run(comparison):
         parts += ["## What is missing", "\n".join(f"- {sentence}" for sentence in gaps)]
     for name in PRINTED_METRICS:
@@ -119,7 +117,7 @@ def page(recorded, folder, folds=None):
         f"- **{method_title(name)}**: {settings.get(name, '–')}." for name in comparison.methods
     ]
     parts += ["## Settings", "\n".join(lines)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 
 def main():

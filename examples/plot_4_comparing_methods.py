@@ -18,7 +18,7 @@ from labelkin.datasets import load_digit_scenes
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.figures import draw_critical_difference
 from labelkin.experiments.report.published import MEASURES
-from labelkin.experiments.report.statistics import corrected_t_test, friedman, wilcoxon_holm
+from labelkin.experiments.report.statistics import friedman, paired_t_test, wilcoxon_holm
 from labelkin.experiments.run.results import check_results
 from labelkin.methods import METHODS
 from labelkin.metrics import evaluate
@@ -56,7 +56,7 @@ print((100 * comparison.means(measure)).round(2))
 # little power.
 ours = comparison.values("scenes 0", "mlknn", measure)
 theirs = comparison.values("scenes 0", "br", measure)
-print(f"ML-kNN against BR on scenes 0: p = {corrected_t_test(ours, theirs, n_folds=3):.3f}")
+print(f"ML-kNN against BR on scenes 0: p = {paired_t_test(ours, theirs, n_folds=3):.3f}")
 
 # %%
 # Over datasets

@@ -11,6 +11,7 @@ text can be selected, and screen readers read it::
     ```
 """
 
+import re
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +23,25 @@ from docutils.parsers.rst import directives
 from figures._common import PAPER
 from sphinx.util.docutils import SphinxDirective
 
-from labelkin.experiments.report.figures import STYLE, inline_svg, save
+from labelkin._utils.plots import BLUE
+from labelkin.experiments.report.figures import INK, STYLE, save
+
+
+def inline_svg(svg: str, name: str, label: str) -> str:
+    """Return an SVG to be part of a page, with its own ids and the page's text colour."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-").replace(INK, "currentColor")
+    # The blue is too dark for a dark page, which defines its own.
+    svg = svg.replace(f": {BLUE.lower()}", f": var(--blue, {BLUE})")
+    # Text without a colour of its own is black by default, and lost on a dark page.
+    head, rest = svg.split(">", 1)
+    width = re.search(r' width="([\d.]+pt)"', head)
+    head = re.sub(r' (width|height)="[^"]*"', "", head)
+    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
+    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
 
 
 class GuideFigure(SphinxDirective):

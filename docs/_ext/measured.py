@@ -26,7 +26,6 @@ import numpy as np
 from scipy.stats import rankdata
 
 from labelkin.experiments.report.comparison import Comparison, method_title
-from labelkin.experiments.report.page import count_repeats
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.table import listing, signed
@@ -146,7 +145,7 @@ def rank_table() -> str:
     rows = [
         [
             method_title(name),
-            f"{overall.over_pairs.ranks[name]:.2f}",
+            f"{overall.ranks[name]:.2f}",
             f"{overall.tied(name)} of {total}",
             "{} of {}".format(*overall.beaten(name)),
         ]
@@ -270,7 +269,7 @@ def claims() -> str:
 
 
 def claims_count() -> str:
-    """Return how many claims have which verdict, and from how many repeats."""
+    """Return how many claims have which verdict."""
     words = {
         "holds": "{} hold", "holds partly": "{} hold partly", "does not hold": "{} do not hold",
         "not run": "{} were not tested",
@@ -283,8 +282,7 @@ def claims_count() -> str:
     return (
         f"Of the {sum(counts.values())} claims of the paper's section 4 as we read them, "
         f"{listing([text.format(n) for text, n in counts.items()])} "
-        "([each with its figures and tests](results/tables/claims.md)). "
-        f"{count_repeats(check_results(read_results(RESULTS / 'results.csv').results))}"
+        "([each with its figures and tests](results/tables/claims.md))."
     )
 
 

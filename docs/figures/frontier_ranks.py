@@ -9,4 +9,4 @@ READS = (FRONTIER,)
 
 def draw():
     """Draw the critical-difference diagram over the datasets."""
-    return draw_overall(compare(FRONTIER).ranked, by_dataset=True)
+    return draw_overall(compare(FRONTIER).ranked)

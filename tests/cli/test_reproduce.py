@@ -11,6 +11,7 @@ import pytest
 from labelkin import MLkNNClassifier
 from labelkin.cli import main
 from labelkin.datasets import load_digit_scenes
+from labelkin.experiments.report.page import count_cells
 from labelkin.experiments.run.results import read_results
 from labelkin.experiments.run.store import Store
 from labelkin.metrics import average_precision
@@ -257,25 +258,15 @@ def test_bad_repeats_are_refused(text, capsys):
     assert f"--repeats {text}: write" in capsys.readouterr().err
 
 
-def test_changed_code_is_told_before_a_run_goes_on(capsys, monkeypatch):
+def test_cells_of_changed_code_are_told_apart(monkeypatch):
     assert main([*QUICK, "--jobs", "1"]) == 0
     monkeypatch.setattr(
         "labelkin.experiments.run.runner.source_revision", lambda: "another-revision"
     )
-    assert main([*QUICK, "--jobs", "1"]) == 0  # nothing is left to compute
-    more = [*QUICK, "--jobs", "1", "--repeats", "2"]
-    capsys.readouterr()
-    assert main(more) == 2
-    shown = capsys.readouterr().err
-    assert "holds 5 cells of " in shown
-    assert "the code is now another-revision" in shown
-    assert "--mix-revisions" in shown
-    later = [*QUICK, "--jobs", "1", "--repeats", "5-5"]  # other cells, but of the same means
-    assert main(later) == 2
-    assert "--mix-revisions" in capsys.readouterr().err
-    assert main([*more, "--mix-revisions"]) == 0
-    with Store("results.db") as store:
-        assert len({row["revision"] for row in store.rows()}) == 2
+    assert main([*QUICK, "--jobs", "1", "--repeats", "2"]) == 0
+    found = read_results("results.db").results
+    assert found["revision"].eq("another-revision").sum() == 5
+    assert "up to 2 × 5 folds, by 2 revisions of the code" in count_cells(found)
 
 
 PRIOR = """

@@ -15,13 +15,12 @@ from labelkin.experiments.report.figures import (
     draw_critical_difference,
     draw_overall,
     draw_sweep,
-    inline_svg,
     save,
 )
 from labelkin.experiments.report.published import MEASURES
 from labelkin.experiments.report.ranks import Overall
 from labelkin.experiments.report.statistics import friedman
-from labelkin.experiments.report.tables import compare_published
+from labelkin.experiments.report.tables import agreement_table
 from labelkin.experiments.run.results import check_results
 from support.results import cells, full_results, paper_results
 
@@ -59,16 +58,13 @@ def test_bars_are_drawn_from_left_to_right_in_every_process(results):
     assert all((np.diff(bar) >= 0).all() for bar in bars)
 
 
-def test_overall_ranks_over_pairs_and_over_datasets(results, tmp_path):
+def test_overall_ranks_over_datasets(results, tmp_path):
     found = Comparison.of(results)
-    overall = Overall(found)
-    over_datasets = friedman(overall.dataset_scores)
-    for by_dataset, test in ((False, overall.over_pairs), (True, over_datasets)):
-        words = drawn(draw_overall(found, by_dataset), tmp_path)
-        assert any(f"over {test.n_datasets} " in word for word in words)
-        assert any(f"critical difference {test.cd:.2f}" in word for word in words)
-        assert f"VPCME {test.ranks['vpcme']:.2f}" in words
-    assert overall.over_pairs.cd < over_datasets.cd
+    test = friedman(Overall(found).dataset_scores)
+    words = drawn(draw_overall(found), tmp_path)
+    assert any(f"over {test.n_datasets} " in word for word in words)
+    assert any(f"critical difference {test.cd:.2f}" in word for word in words)
+    assert f"VPCME {test.ranks['vpcme']:.2f}" in words
 
 
 def test_critical_difference_needs_two_by_two():
@@ -76,7 +72,6 @@ def test_critical_difference_needs_two_by_two():
         found = Comparison.of(check_results(paper_results(datasets, methods)))
         assert draw_critical_difference(found, AP) is None
     assert draw_overall(found) is None
-    assert draw_overall(found, by_dataset=True) is None
 
 
 def test_sweeps_show_measured_and_published(results, tmp_path):
@@ -121,8 +116,9 @@ def test_differences_are_measured_minus_published():
     exact = frame["dataset"].eq("yeast") & frame["method"].eq("vpcme")
     frame.loc[exact, "average_precision"] = 0.7541
     found = Comparison.of(check_results(frame))
-    assert compare_published(found, AP)[0].loc["yeast", "vpcme"] == pytest.approx(-5)
-    assert compare_published(found, MEASURES["f1"])[0].empty
+    table = agreement_table(found)
+    assert table.entries["vpcme", "average_precision"].value == pytest.approx(-2.5, abs=0.5)
+    assert "f1" not in table.columns
 
 
 def test_names_of_users_do_no_harm(tmp_path):
@@ -137,21 +133,6 @@ def test_names_of_users_do_no_harm(tmp_path):
     assert any("2: " in word for word in words)
     drawn(draw_bars(Comparison.of(results, components=True)), tmp_path)
     drawn(draw_sweep(Sweep.all_of(results)[0]), tmp_path)
-
-
-def test_inline_svg_takes_the_pages_ink_and_has_its_own_ids(results, tmp_path):
-    svg = save(draw_sweep(Sweep.all_of(results)[0]), tmp_path, "a")
-    text = inline_svg(svg, "my figure", "a &lt;label&gt;")
-    root = ET.fromstring(text)
-    assert root.get("aria-label") == "a <label>"
-    assert "currentColor" in text
-    assert "#1b1c1f" not in text
-    ids = re.findall(r'\bid="([^"]*)"', text)
-    assert ids
-    assert all(name.startswith("my-figure-") for name in ids)
-    used = re.findall(r'(?:href="#|url\(#)([^")]*)', text)
-    assert used
-    assert set(used) <= set(ids)
 
 
 def test_figures_are_reproducible(results, tmp_path):

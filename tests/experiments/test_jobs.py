@@ -5,7 +5,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from labelkin import MLkNNClassifier, VPCMEClassifier
+from labelkin import MLkNNClassifier
 from labelkin.experiments.run import jobs
 from labelkin.experiments.run.jobs import Job
 from labelkin.experiments.run.plan import Cell
@@ -19,9 +19,8 @@ TEST = np.arange(0, 80, 5)
 TRAIN = np.setdiff1d(np.arange(80), TEST)
 
 
-def job(*names, method=None):
-    base = names[0].partition("@")[0]
-    return tuple(Cell("d", name, 0, 0) for name in names), method or METHODS[base]
+def job(name, method=None):
+    return Cell("d", name, 0, 0), method or METHODS[name.partition("@")[0]]
 
 
 def execute(job, X, Y, test):
@@ -37,7 +36,7 @@ def metrics(row):
 
 
 def test_figures_are_those_of_the_classifier():
-    [row] = execute(job("mlknn"), X, Y, TEST)
+    row = execute(job("mlknn"), X, Y, TEST)
     model = MLkNNClassifier(n_neighbors=10).fit(X[TRAIN], Y[TRAIN])
     expected = evaluate(Y[TEST], model.predict_proba(X[TEST]), model.predict(X[TEST]))
     assert metrics(row) == expected
@@ -48,30 +47,11 @@ def test_figures_are_those_of_the_classifier():
     assert row["predict_s"] > 0
 
 
-def test_all_sizes_come_from_one_fit():
-    fits = []
-
-    class Counted(VPCMEClassifier):
-        def fit(self, X, Y):
-            fits.append(self.n_estimators)
-            return super().fit(X, Y)
-
-    method = own(lambda seed: Counted(random_state=seed))
-    sizes = (1, 4, 9)
-    rows = execute(job(*(f"own@size={s}" for s in sizes), method=method), X, Y, TEST)
-    assert fits == [9]
-    for size, row in zip(sizes, rows, strict=True):
-        seed = Cell("d", "own", 0, 0).seed
-        alone = VPCMEClassifier(n_estimators=size, random_state=seed).fit(X[TRAIN], Y[TRAIN])
-        expected = evaluate(Y[TEST], alone.predict_proba(X[TEST]), alone.predict(X[TEST]))
-        assert metrics(row) == expected
-
-
 def test_a_variant_with_the_default_is_the_method_itself():
-    [plain] = execute(job("vpcme"), X, Y, TEST)
-    [same] = execute(job("vpcme@threshold=0.6"), X, Y, TEST)
-    [sized] = execute(job("vpcme@size=30"), X, Y, TEST)
-    [other] = execute(job("vpcme@threshold=0.1"), X, Y, TEST)
+    plain = execute(job("vpcme"), X, Y, TEST)
+    same = execute(job("vpcme@threshold=0.6"), X, Y, TEST)
+    sized = execute(job("vpcme@size=30"), X, Y, TEST)
+    other = execute(job("vpcme@threshold=0.1"), X, Y, TEST)
     assert metrics(plain) == metrics(same) == metrics(sized) != metrics(other)
 
 
@@ -80,7 +60,7 @@ def test_an_error_becomes_a_row():
         def predict(self, X):
             raise RuntimeError("first line\n  second")
 
-    [row] = execute(job("own", method=own(lambda seed: Fails())), X, Y, TEST)
+    row = execute(job("own", method=own(lambda seed: Fails())), X, Y, TEST)
     assert row["status"] == "failed"
     assert row["error"] == "RuntimeError: first line second"
     assert all(row[name] is None for name in (*PAPER_METRICS, "fit_s", "predict_s"))
@@ -97,14 +77,14 @@ def test_a_missing_package_is_not_the_methods_failure():
 
 
 def test_sparse_equals_dense():
-    [dense] = execute(job("mlknn"), X, Y, TEST)
-    [from_sparse] = execute(job("mlknn"), sparse.csr_matrix(X), Y, TEST)
+    dense = execute(job("mlknn"), X, Y, TEST)
+    from_sparse = execute(job("mlknn"), sparse.csr_matrix(X), Y, TEST)
     assert metrics(dense) == pytest.approx(metrics(from_sparse))
 
 
 @pytest.mark.parametrize("kind", [KNeighborsClassifier, DecisionTreeClassifier, RidgeClassifier])
 def test_any_multi_label_classifier(kind):
-    [row] = execute(job("own", method=own(lambda seed: kind())), X, Y, TEST)
+    row = execute(job("own", method=own(lambda seed: kind())), X, Y, TEST)
     assert row["error"] is None
     assert row["average_precision"] > 0.7
 
@@ -118,6 +98,6 @@ def test_without_scores_the_labels_rank():
                 raise AttributeError(name)
             return super().__getattribute__(name)
 
-    [row] = execute(job("own", method=own(lambda seed: Labels())), X, Y, TEST)
+    row = execute(job("own", method=own(lambda seed: Labels())), X, Y, TEST)
     labels = KNeighborsClassifier().fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
     assert metrics(row) == evaluate(Y[TEST], labels.astype(float), labels)

@@ -6,7 +6,7 @@ import pytest
 
 from labelkin.experiments.report.comparison import Comparison
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS
-from labelkin.experiments.report.ranks import Overall, overall_findings, overall_table
+from labelkin.experiments.report.ranks import Overall, overall_sentence, overall_table
 from labelkin.experiments.run.results import check_results
 from support.results import cells
 
@@ -46,10 +46,10 @@ def test_ranks_follow_each_metrics_direction():
     found = overall(exact({"high": 0.9, "mid": 0.5, "low": 0.1}))
     assert found.block.shape == (10, 3)
     # Four losses, where the lowest is first, and average precision, where the highest is.
-    assert found.over_pairs.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
+    assert found.ranks.to_dict() == pytest.approx({"high": 2.6, "mid": 2.0, "low": 1.4})
     assert found.order == ["low", "mid", "high"]
     assert [found.best(name) for name in ("high", "mid", "low")] == [2, 0, 8]
-    assert (-found.dataset_scores.loc["a"]).to_dict() == found.over_pairs.ranks.to_dict()
+    assert (-found.dataset_scores.loc["a"]).to_dict() == found.ranks.to_dict()
 
 
 def test_only_the_papers_five_metrics_count():
@@ -105,18 +105,15 @@ def test_the_table_and_what_it_says():
     assert list(table.rows)[-1] == "gap"  # run on one dataset only: not ranked, not hidden
     assert ("gap", "rank") not in table.entries
     assert table.entries["gap", "beaten"].text == "5 of 5"
-    over_pairs, over_datasets = overall_findings(comparison)
-    assert over_pairs.startswith("good has the best average rank in the paper's five metrics")
-    assert "among 4 methods on 15 dataset–metric pairs" in over_pairs
-    assert "ahead of" in over_pairs
-    assert "poor" in over_pairs
-    assert "on 3 datasets" in over_datasets
+    text = overall_sentence(comparison)
+    assert text.startswith("good has the best average rank in the paper's five metrics")
+    assert "among 4 methods on 3 datasets" in text
 
 
 def test_too_little_to_compare():
     alone = Comparison.of(results({"only": 0.0}), None)
     assert overall_table(alone) is None
-    assert overall_findings(alone) == []
+    assert overall_sentence(alone) == ""
     pair = Comparison.of(results({"x": 0.0, "y": 0.1}), None)
     assert overall_table(pair) is not None
-    assert overall_findings(pair) == []
+    assert overall_sentence(pair) == ""

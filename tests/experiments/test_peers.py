@@ -49,8 +49,8 @@ def predictions(method, X, Y, test, monkeypatch):
     evaluate = jobs.evaluate
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "evaluate", measure)
-        cells = (Cell("d", method.name, 0, 0),)
-        [row] = jobs.execute(jobs.Job(cells, method, Dataset("d", X, Y), test))
+        cell = Cell("d", method.name, 0, 0)
+        row = jobs.execute(jobs.Job(cell, method, Dataset("d", X, Y), test))
     assert row["status"] == "ok", row["error"]
     return seen[0]
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from labelkin.experiments.run import runner
-from labelkin.experiments.run.jobs import make_jobs
 from labelkin.experiments.run.plan import Cell, Plan, Protocol
 from labelkin.experiments.run.sources import Dataset, Source, file_source, find_source
 from labelkin.experiments.run.store import Store
@@ -30,7 +29,7 @@ def plan(methods=("mlknn", "vpcme@size=1", "vpcme@size=3"), repeats=2, registry=
 def run(plan, path, **options):
     """Run a plan; return how many cells were stored before and computed, and those that failed."""
     done = []
-    rows = runner.run(plan, path, stored=lambda n, rows: done.append(n), **options)
+    rows = runner.run(plan, path, stored=lambda n, row: done.append(n), **options)
     failures = [row for row in rows if row["status"] != "ok"]
     return SimpleNamespace(before=done[0], computed=done[-1] - done[0], failures=failures)
 
@@ -68,18 +67,6 @@ def test_same_results_in_pieces(expected, tmp_path):
     assert (summary.before, summary.computed) == (18, 18)
     assert figures(path) == expected
     assert run(plan(), path).computed == 0
-
-
-def test_sizes_share_a_job_and_others_do_not():
-    names = ("vpcme@size=1", "vpcme@threshold=0.1@size=1", "vpcme@size=3", "vpcme", "mlknn")
-    data = {"small": Made("small").load()}
-    jobs = make_jobs(plan(names), {Cell("small", name, 0, 0) for name in names}, data)
-    assert [tuple(c.method for c in job.cells) for job in jobs] == [
-        ("vpcme@size=1", "vpcme@size=3"),
-        ("vpcme@threshold=0.1@size=1",),
-        ("vpcme",),
-        ("mlknn",),
-    ]
 
 
 @pytest.fixture
@@ -139,7 +126,7 @@ def test_a_cell_that_kills_its_process_fails_alone(own, tmp_path):
 
 
 def test_finished_cells_are_stored_when_a_run_is_cut_off(tmp_path):
-    def cut_off(done, rows):
+    def cut_off(done, row):
         if done == 5:
             raise KeyboardInterrupt
 
@@ -161,11 +148,11 @@ def test_a_full_disk_ends_the_run(tmp_path, monkeypatch):
 def test_cells_are_on_disk_when_they_are_reported(tmp_path):
     path, seen = tmp_path / "results.db", []
 
-    def stored(done, rows):
-        seen.extend(rows)
+    def stored(done, row):
+        seen.extend([row] if row else [])
         assert done == len(seen)
         with Store(path) as store:
-            assert {Cell.of(row) for row in rows} <= store.cells().keys()
+            assert {Cell.of(row) for row in seen} <= store.cells().keys()
 
     runner.run(plan(repeats=1), path, stored=stored)
     assert len(seen) == 18

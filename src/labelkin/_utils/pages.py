@@ -12,9 +12,8 @@ def render_page(package: str, name: str, extra: str, **content: Any) -> str:
     """Fill the template ``name.html.j2`` of a package's folder ``templates``; content is escaped.
 
     The template also gets ``name.css`` as ``style``, ``name.js``, if there is one, as ``script``,
-    ``script_hash`` (with it in the page's policy the browser runs this script and no other), and
-    ``svg``, a function that inserts a drawing as it is. `extra` installs Jinja, for the error
-    without it.
+    and ``script_hash`` (with it in the page's policy the browser runs this script and no other).
+    `extra` installs Jinja, for the error without it.
     """
     jinja2 = import_optional("jinja2", extra)
     markup = import_optional("markupsafe", extra).Markup
@@ -38,5 +37,4 @@ def render_page(package: str, name: str, extra: str, **content: Any) -> str:
         script=markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=markup(load(f"{name}.css")),
-        svg=markup,
     )

@@ -92,12 +92,6 @@ def command(
         int, typer.Option(help="Cells computed at the same time; -1: one per core.")
     ] = -1,
     retry: Annotated[bool, typer.Option("--retry", help="Compute failed cells again.")] = False,
-    mix_revisions: Annotated[
-        bool,
-        typer.Option(
-            "--mix-revisions", help="Resume even if other code computed the stored cells."
-        ),
-    ] = False,
 ) -> None:
     """Run the experiments of the VPCME paper (section 4), or resume them.
 
@@ -134,13 +128,14 @@ def command(
     total, heading = len(plan.cells()), f"{chosen.title} · {plan} · store {store}"
     with progress_bar("cells", total, hidden=False) as show:
 
-        def stored(done: int, rows: list[dict[str, Any]]) -> None:
+        def stored(done: int, row: dict[str, Any] | None) -> None:
             show(completed=done)
-            if not rows:
+            if row is None:
                 echo(heading + (f" ({done} already stored)" if done else ""))
-            elif rows[-1]["status"] != "ok":
-                echo(f"failed: {Cell.of(rows[-1])}: {rows[-1]['error']}")
-            if 10 * done // total > 10 * (done - len(rows)) // total:  # each tenth
+                return
+            if row["status"] != "ok":
+                echo(f"failed: {Cell.of(row)}: {row['error']}")
+            if 10 * done // total > 10 * (done - 1) // total:  # each tenth
                 echo(f"{done}/{total} cells")
 
         try:
@@ -149,7 +144,6 @@ def command(
                 store,
                 jobs=jobs,
                 retry=retry,
-                mix_revisions=mix_revisions,
                 command=command_line,
                 loaded=_print_guesses,
                 stored=stored,

@@ -222,7 +222,7 @@ def _find_hierarchy(
     if not len(found.edges):
         return None
     if hierarchy is None:
-        text = f"labels are nested, such as {found.path(found.pairs()[0][1])}"
+        text = f"labels are nested, such as {' > '.join(found.pairs()[0])}"
         table.guesses.append(Guess(text, ("hierarchy",)))
     return found
 

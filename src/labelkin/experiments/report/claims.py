@@ -3,7 +3,7 @@
 A claim *holds* where all comparisons come out as predicted, *holds partly* where more than half
 do, and *does not hold* otherwise; beside it stand the numbers of comparisons that the tests on one
 dataset find significant, in the predicted direction and in the other. Claims on rankings are
-judged under both rules for ties, and claims on Table 3 under two readings of its settings.
+judged under both rules for ties; claims on Table 3 by the settings that the paper states.
 
 ``data/claims.csv`` lists the claims: what is compared (`over`: Table 3, the parts of VPCME, or the
 settings of a parameter), in which way (`judge`, see `_judge`), and which methods or settings
@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, groupby, pairwise, product
+from itertools import combinations, pairwise, product
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ from labelkin.experiments.report.comparison import (
     Sweep,
     compare_folds,
 )
-from labelkin.experiments.report.published import MEASURES, TIE_RULES, read_data
+from labelkin.experiments.report.published import COLUMNS, MEASURES, TIE_RULES, read_data
 from labelkin.experiments.report.table import Table, word_table
 from labelkin.experiments.report.tables import dataset_table
 
@@ -51,16 +51,14 @@ class Evidence:
         return cls(main, components, Sweep.all_of(frame))
 
     @cached_property
-    def _table3(self) -> dict[str, Comparison]:
-        """Table 3 by reading; made once, since a comparison keeps the tests of its pairs."""
-        return {reading: self.main.in_paper_columns(reading) for reading in self.main.readings}
+    def _table3(self) -> Comparison:
+        """The methods of Table 3, with the settings that the paper states."""
+        return self.main.among(COLUMNS)
 
-    def over(self, what: str, reading: str = "") -> list[Comparison]:
-        """Return the comparisons that a claim is about; `reading` is one of Table 3's settings."""
-        if what == "table3":
-            return [self._table3.get(reading, self._table3["settings of the text"])]
-        if what == "components":
-            return [self.components]
+    def over(self, what: str) -> list[Comparison]:
+        """Return the comparisons that a claim is about."""
+        if what in ("table3", "components"):
+            return [self._table3 if what == "table3" else self.components]
         methods = _BASES if what == "estimator" else ("vpcme",)
         return [s for s in self.sweeps if s.parameter == what and s.method in methods]
 
@@ -71,19 +69,15 @@ def find_claims(evidence: dict[str, Evidence]) -> list[dict[str, str]]:
     A claim has its section, its words, the tables it is judged by, the verdict, how many
     comparisons are as predicted, and how many are significant for and against it by each test.
     """
-    readings = next(iter(evidence.values())).main.readings
     claims = []
-    for over, rows in groupby(read_data("claims.csv"), key=lambda row: row["over"]):
-        for reading, row in product(readings if over == "table3" else [""], list(rows)):
-            words = f"{row['claim']} ({reading})" if reading else row["claim"]
-            claim = {"section": row["section"], "claim": words, "source": row["tables"]}
-            judged = [_count(_judge(found, row, reading)) for found in evidence.values()]
-            for key in ("verdict", "figure", "tests"):
-                texts = {rule: found[key] for rule, found in zip(evidence, judged, strict=True)}
-                parts = [f"{TIE_RULES[rule]}: {text}" for rule, text in texts.items()]
-                alike = len(set(texts.values())) == 1
-                claim[key] = texts["against"] if alike else "; ".join(parts)
-            claims.append(claim)
+    for row in read_data("claims.csv"):
+        claim = {"section": row["section"], "claim": row["claim"], "source": row["tables"]}
+        judged = {rule: _count(_judge(found, row)) for rule, found in evidence.items()}
+        for key in ("verdict", "figure", "tests"):
+            parts = [f"{TIE_RULES[rule]}: {found[key]}" for rule, found in judged.items()]
+            alike = len({found[key] for found in judged.values()}) == 1
+            claim[key] = judged["against"][key] if alike else "; ".join(parts)
+        claims.append(claim)
     return claims
 
 
@@ -107,7 +101,7 @@ def _count(findings: Iterable[Finding]) -> dict[str, str]:
     return {"verdict": verdict, "figure": f"{right} of {n}", "tests": tests}
 
 
-def _judge(evidence: Evidence, row: dict[str, str], reading: str) -> Iterator[Finding]:
+def _judge(evidence: Evidence, row: dict[str, str]) -> Iterator[Finding]:
     """Yield the comparisons of a claim."""
     if row["judge"] == "statistics":
         if table := dataset_table(evidence.main.datasets):
@@ -116,7 +110,7 @@ def _judge(evidence: Evidence, row: dict[str, str], reading: str) -> Iterator[Fi
     better, worse, datasets, metrics = (
         row[key].split() for key in ("better", "worse", "datasets", "metrics")
     )
-    for comparison, metric in product(evidence.over(row["over"], reading), metrics):
+    for comparison, metric in product(evidence.over(row["over"]), metrics):
         measure, methods = MEASURES[metric], set(comparison.methods)
         means = comparison.means(measure)
         first_dataset = next(iter(comparison.datasets), "")  # the only one of a sweep

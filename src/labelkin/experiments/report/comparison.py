@@ -19,15 +19,14 @@ import numpy as np
 import pandas as pd
 
 from labelkin._utils.names import plural
-from labelkin.experiments.report.published import COLUMNS, MEASURES, Published, column, published
+from labelkin.experiments.report.published import MEASURES, Published, column, published
 from labelkin.experiments.report.statistics import (
     Friedman,
     complete_block,
-    corrected_t_test,
     friedman,
     paired_t_test,
 )
-from labelkin.experiments.run.groups import COMPONENTS, GROUPS, SECOND_SETTINGS
+from labelkin.experiments.run.groups import COMPONENTS, GROUPS
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import BY_INDEX
 from labelkin.metrics import Metric
@@ -124,12 +123,11 @@ def compare_folds(first: pd.Series, second: pd.Series, measure: Metric) -> Contr
     differences = (first - second).dropna() * measure.sign
     if not len(differences):
         return Contrast()
-    counted = units(differences)[1]
     n_folds = differences.index.get_level_values("fold").nunique()
     return Contrast(
         round(float(differences.mean()), _DECIMALS),
-        paired_t_test(counted, 0.0),
-        corrected_t_test(differences, 0.0, n_folds),
+        paired_t_test(units(differences)[1], 0.0),
+        paired_t_test(differences, 0.0, n_folds),
     )
 
 
@@ -209,26 +207,6 @@ class Comparison:
             if name == column(name) or column(name) not in self.methods
         )
 
-    @property
-    def readings(self) -> dict[str, list[str]]:
-        """The methods of the paper's Table 3 in its order, for each reading of their settings.
-
-        The second reading has the settings that the printed columns match (RAkEL with k = 3,
-        features scaled as in WEKA); it is left out where no method has them.
-        """
-        second = {column(name): name for name in self.methods if name in SECOND_SETTINGS}
-        text = [name for name in COLUMNS if name in self.methods]
-        matching = [second.get(name, name) for name in COLUMNS if name in {*text, *second}]
-        readings = {"settings of the text": text, "settings of the published columns": matching}
-        return readings if second else {"settings of the text": text}
-
-    def in_paper_columns(self, reading: str) -> "Comparison":
-        """Return the comparison of one of the :attr:`readings`, under the names of the columns."""
-        chosen = self.among(self.readings[reading])
-        frame = chosen.frame.assign(method=chosen.frame["method"].map(column))
-        names = list(map(column, chosen.methods))
-        return replace(chosen, frame=frame, methods=names, reference=None)
-
     @cached_property
     def _folds(self) -> dict[tuple[str, str], pd.DataFrame]:
         """Values by (dataset, measure): one row per (repeat, fold), one column per method."""
@@ -288,20 +266,12 @@ class Comparison:
         scores = self.scores(measure)
         return friedman(scores) if min(scores.shape) >= 2 else None
 
-    @cached_property
-    def _contrasts(self) -> dict[tuple[str, str, str, str], Contrast]:
-        return {}  # filled by `contrast`: the tests of all pairs take seconds
-
     def contrast(self, dataset: str, first: str, second: str, measure: Metric) -> Contrast:
         """Return how the first method compares with the second on a dataset, if both were run."""
-        key = dataset, first, second, measure.name
-        if key not in self._contrasts:
-            found = Contrast()
-            if dataset in self.datasets and first in self.methods and second in self.methods:
-                folds = self._folds[dataset, measure.name]
-                found = compare_folds(folds[first], folds[second], measure)
-            self._contrasts[key] = found
-        return self._contrasts[key]
+        if dataset not in self.datasets or not {first, second} <= set(self.methods):
+            return Contrast()
+        folds = self._folds[dataset, measure.name]
+        return compare_folds(folds[first], folds[second], measure)
 
     def marks(self, measure: Metric, test: str = "paired") -> pd.DataFrame:
         """Return how the reference compares with each method on each dataset: • better, ○ worse.
@@ -390,12 +360,3 @@ def _number_key(text: str) -> tuple[float, str]:
         return float(text), text
     except ValueError:
         return float("inf"), text
-
-
-def best_of(values: pd.Series, greater_is_better: bool) -> set[str]:
-    """Return the keys of the best value and of those that print alike."""
-    known = values.dropna()
-    if len(known) < 2:
-        return set()
-    best = f"{known.max() if greater_is_better else known.min():.2f}"
-    return {str(key) for key, value in known.items() if f"{value:.2f}" == best}

@@ -1,11 +1,9 @@
 """The paper's figures, drawn from what was measured, as files and as parts of a page.
 
-Line styles, markers and hatching repeat the colours, for prints in grey. Text and axes are drawn
-in one ink, which :func:`inline_svg` turns into the text colour of the page.
+Line styles, markers and hatching repeat the colours, for prints in grey.
 """
 
 import io
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.plots import BLUE, COLOURS, ORANGE, new_figure
 from labelkin.experiments.report.comparison import Comparison, Sweep, method_title, units
 from labelkin.experiments.report.ranks import Overall
-from labelkin.experiments.report.statistics import friedman, nemenyi
+from labelkin.experiments.report.statistics import friedman
 from labelkin.metrics import Metric
 
 if TYPE_CHECKING:
@@ -46,8 +44,6 @@ STYLE = {
     "svg.hashsalt": "labelkin",
 }
 
-# The paper draws four metrics and does not name them in the text: four of Table 3 in percent.
-_FIGURE2 = ("hamming_loss", "ranking_loss", "one_error", "average_precision")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "---", "+++")
 
 
@@ -79,29 +75,6 @@ def save(figure: "Figure", folder: Path, name: str) -> str:
     return out.getvalue()
 
 
-def inline_svg(svg: str, name: str, label: str) -> str:
-    """Return an SVG to be part of a page, with its own ids and the page's text colour.
-
-    `name` makes the ids unique. `label`, already escaped, describes the figure for readers who
-    cannot see it.
-    """
-    prefix = re.sub(r"\W", "-", name)
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"\n\s*", "\n", svg)
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}-', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}-").replace(INK, "currentColor")
-    # The blue is too dark for a dark page, which defines its own.
-    svg = svg.replace(f": {BLUE.lower()}", f": var(--blue, {BLUE})")
-    # Text without a colour of its own is black by default, and lost on a dark page.
-    head, rest = svg.split(">", 1)
-    width = re.search(r' width="([\d.]+pt)"', head)
-    head = re.sub(r' (width|height)="[^"]*"', "", head)
-    own = f'style="--width: {width[1]}" ' if width else ""  # the page scales by it
-    return f'{head} {own}role="img" aria-label="{label}" fill="currentColor">{rest}'
-
-
 # -------------------------------------------------------------------------- critical difference
 
 
@@ -115,18 +88,11 @@ def draw_critical_difference(comparison: Comparison, measure: Metric) -> "Figure
     return _draw_ranks(scores, title)
 
 
-def draw_overall(comparison: Comparison, by_dataset: bool = False) -> "Figure | None":
-    """Draw the average ranks over datasets and the paper's five metrics together.
-
-    With `by_dataset`, a dataset counts once, with its mean ranks, instead of once for each metric.
-    """
-    overall = Overall(comparison)
-    n = len(overall.dataset_scores)
-    if by_dataset:
-        title = f"Average rank over {n} datasets, each with its mean rank in five metrics"
-        return _draw_ranks(overall.dataset_scores, title)
-    title = f"Average rank over {len(overall.block)} dataset–metric pairs"
-    return _draw_ranks(overall.block, title)
+def draw_overall(comparison: Comparison) -> "Figure | None":
+    """Draw the average ranks over datasets, each with its mean rank in the paper's five metrics."""
+    scores = Overall(comparison).dataset_scores
+    title = f"Average rank over {len(scores)} datasets, each with its mean rank in five metrics"
+    return _draw_ranks(scores, title)
 
 
 def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":
@@ -137,12 +103,14 @@ def _draw_ranks(scores: pd.DataFrame, title: str) -> "Figure | None":
     titles = {name: shorten(method_title(name)) for name in scores}
     if len(set(titles.values())) < len(titles):  # titles must stay distinct
         titles = {name: f"{number}: {titles[name]}" for number, name in enumerate(scores, 1)}
-    p_values = nemenyi(scores).rename(index=titles, columns=titles)
+    ranks = result.ranks.rename(titles)
+    apart = np.abs(np.subtract.outer(ranks.to_numpy(), ranks.to_numpy())) > result.cd
+    p_values = pd.DataFrame(np.where(apart, 0.0, 1.0), ranks.index, ranks.index)
     with figure_style():
         figure = new_figure(7.2, 1.6 + 0.22 * ((len(titles) + 1) // 2))
         axes = figure.subplots()
         drawn = posthocs.critical_difference_diagram(
-            result.ranks.rename(titles),
+            ranks,
             p_values,
             ax=axes,
             text_h_margin=0.12,
@@ -240,15 +208,11 @@ def _draw_panels(measures: list[Metric], draw: Callable[["Axes", Metric], None])
 
 
 def draw_bars(comparison: Comparison) -> "Figure | None":
-    """Draw each metric of every method on each dataset as grouped bars (Figure 2).
-
-    Four metrics come first, as many as the paper draws.
-    """
-    shown = sorted(comparison.measured, key=lambda m: m.name not in _FIGURE2)
-    if not shown:
+    """Draw each metric of every method on each dataset as grouped bars (Figure 2)."""
+    if not comparison.measured:
         return None
     with figure_style():
-        return _draw_panels(shown, lambda axes, m: _draw_groups(axes, comparison, m))
+        return _draw_panels(comparison.measured, lambda axes, m: _draw_groups(axes, comparison, m))
 
 
 def _draw_groups(axes: "Axes", comparison: Comparison, measure: Metric) -> None:

@@ -1,5 +1,6 @@
 """The report: one folder of tables and figures, and one page that contains them all."""
 
+import base64
 import json
 import shlex
 import shutil
@@ -7,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,8 @@ from labelkin.experiments.report.comparison import (
     method_title,
     split_method,
 )
-from labelkin.experiments.report.published import REFERENCE, TIE_RULES
-from labelkin.experiments.report.table import Table, escape_markdown, listing, word_table
-from labelkin.experiments.run.groups import GROUPS
+from labelkin.experiments.report.published import REFERENCE
+from labelkin.experiments.report.table import Table, escape_markdown, word_table
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import Recorded, check_results
 
@@ -86,8 +85,6 @@ def _make_texts(
         evidence["index"] = Evidence.of(indexed, reference)
     main = evidence["against"].main
     sentences = [*_sentences(evidence), count_cells(frame)]
-    if repeats := count_repeats(frame):
-        sentences.append(repeats)
     sections = [
         *_compare(evidence, partial(_draw, folder)),
         *_describe_runs(recorded, f"labelkin report {shlex.join(files)} --out report"),
@@ -100,7 +97,6 @@ def _make_texts(
         version=labelkin.__version__,
         sentences=sentences,
         sections=[(key, title, parts) for key, title, parts in sections if parts],
-        reference=method_title(main.reference) if main.reference else "",
         methods={name: method_title(name) for name in main.methods},
         datasets=main.datasets,
         first=first.name if first else "",
@@ -122,18 +118,16 @@ def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[
     """Write a figure and return it as part of a page; nothing where there is none."""
     if figure is None:
         return []
-    svg = figures.save(figure, folder, name)
-    return [("figure", figures.inline_svg(svg, name, escape(label)))]
+    svg = figures.save(figure, folder, name).encode()
+    return [("figure", {"label": label, "content": base64.b64encode(svg).decode()})]
 
 
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     """Yield what the comparison shows, the headline first."""
-    main = evidence["against"].main
-    yield ranks.headline(main.ranked)
-    if "index" in evidence:
-        same = ranks.headline(evidence["index"].main.ranked)
+    first = ranks.headline(evidence["against"].main.ranked)
+    yield first
+    if "index" in evidence and (same := ranks.headline(evidence["index"].main.ranked)) != first:
         yield f"The same with ties by label index, not against the method: {same}"
-    yield from tables.agreement_findings(main)
 
 
 # ------------------------------------------------------------------------------ sections
@@ -153,13 +147,15 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
         metrics.append(("metric", {"measure": measure, "parts": parts}))
     overall: list[Part] = []
     if table := ranks.overall_table(ranked):
-        overall += [("text", sentence) for sentence in ranks.overall_findings(ranked)]
-        label = "Critical-difference diagram over all datasets and metrics"
+        if sentence := ranks.overall_sentence(ranked):
+            overall += [("text", sentence)]
+        label = "Critical-difference diagram of the mean ranks in five metrics"
         overall += draw("cd_overall", label, figures.draw_overall(ranked))
         overall += _as_parts([table])
     absent = "no other method was run" if main.reference else "the method they refer to was not run"
-    tests = _as_parts(tables.wins_table(main, test) for test in TESTS)
-    tests = tests or [("text", f"No wins and losses to count: {absent}.")]
+    wins = [tables.wins_table(main, test) for test in TESTS]
+    wins += [tables.wins_table(found.main, rule=rule) for rule, found in [*evidence.items()][1:]]
+    tests = _as_parts(wins) or [("text", f"No wins and losses to count: {absent}.")]
     over_datasets = _as_parts([ranks.friedman_table(ranked), ranks.wilcoxon_table(ranked)])
     tests += over_datasets or [("text", f"No test over datasets: {_NEEDS}")]
     curves: list[Part] = []
@@ -175,13 +171,13 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
     bars = draw("figure2", "Components of VPCME as grouped bars", figures.draw_bars(components))
     is_papers = REFERENCE in main.methods and not set(PAPER_DATASETS).isdisjoint(main.datasets)
     claims = [claims_table(evidence)] if is_papers else []
+    published = [tables.agreement_table(found.main, rule) for rule, found in evidence.items()]
     return [
         ("metrics", "Metrics", metrics),
         ("overall", "All metrics together", overall),
         ("tests", "Tests", tests if metrics else []),
         ("claims", "Claims", _as_parts(claims)),
-        ("ties", "Ranks and ties", _as_parts(_other_rules(evidence))),
-        ("published", "Against the paper", _as_parts([tables.agreement_table(main)])),
+        ("published", "Against the paper", _as_parts(published)),
         ("curves", "Settings of a method", curves),
         ("components", "Components of VPCME", bars + [("numbers", of_parts)] * bool(of_parts)),
         ("datasets", "Datasets", _as_parts([tables.dataset_table(main.datasets)])),
@@ -190,20 +186,6 @@ def _compare(evidence: dict[str, Evidence], draw: Callable[..., list[Part]]) -> 
 
 def _as_parts(found: Iterable[Table | None]) -> list[Part]:
     return [("table", table) for table in found if table]
-
-
-def _other_rules(evidence: dict[str, Evidence]) -> Iterator[Table | None]:
-    """Yield ranks and wins with the settings of the published columns, and with ties by index."""
-    for rule, found in evidence.items():
-        words = f", {TIE_RULES[rule]}"
-        if rule != "against":
-            yield ranks.friedman_table(found.main.ranked, f"_{rule}", words)
-        for reading, methods in list(found.main.readings.items())[1:]:
-            same = found.main.among(methods)
-            yield ranks.friedman_table(same, f"_columns_{rule}", f", {reading}{words}")
-        if rule != "against":
-            yield from (tables.wins_table(found.main, test, rule) for test in TESTS)
-            yield tables.agreement_table(found.main, rule)
 
 
 def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
@@ -253,7 +235,7 @@ def _find_tables(sections: Iterable[Section]) -> Iterator[Table]:
 
 def _summarise(sentences: list[str], sections: list[Section]) -> str:
     """Return every sentence about the results, and the tables that they are from."""
-    shown = ("claims", "ties", "tests", "overall", "published", "datasets")
+    shown = ("claims", "tests", "overall", "published", "datasets")
     chosen = sorted((s for s in sections if s[0] in shown), key=lambda s: shown.index(s[0]))
     texts = [content for _, _, parts in chosen for kind, content in parts if kind == "text"]
     return "\n".join(
@@ -272,16 +254,6 @@ def count_cells(frame: pd.DataFrame) -> str:
         f"{len(frame):,} cells: {plural(frame['dataset'].nunique(), 'dataset')}, "
         f"{frame['method'].nunique()} methods and variants, up to {repeats} × {folds} folds"
     )
+    if (revisions := frame["revision"].nunique()) > 1:
+        text += f", by {revisions} revisions of the code"
     return f"{text}; {failed:,} failed." if failed else f"{text}."
-
-
-def count_repeats(frame: pd.DataFrame) -> str:
-    """Return how many repeats each group of the paper's experiments has."""
-    main = set(GROUPS["table3"].methods)
-    parts = []
-    for name in ("table3", "figure1", "table5", "figure2", "bases"):
-        methods = set(GROUPS[name].methods) - (set() if name == "table3" else main)
-        repeats = frame.loc[frame["method"].isin(methods), "repeat"].nunique()
-        if repeats:
-            parts.append(f"{repeats} for {GROUPS[name].title.partition(':')[0]}")
-    return f"Repeats of the cross-validation, 20 in the paper: {listing(parts)}." if parts else ""

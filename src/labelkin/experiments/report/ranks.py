@@ -2,8 +2,7 @@
 
 In one metric, methods are ranked on each dataset, by their means over the folds. Over all metrics
 together, they are ranked in each pair of a dataset and one of the paper's five metrics. The five
-metrics of a dataset depend on one another, so that tests over these pairs find differences too
-easily. The test over datasets, each with its mean rank in the five, is therefore given too.
+metrics of a dataset depend on one another, so tests are over datasets, each with its mean ranks.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,10 +16,8 @@ from labelkin._utils.names import plural
 from labelkin.experiments.report.comparison import Comparison, method_title
 from labelkin.experiments.report.published import MEASURES, PRINTED_METRICS, REFERENCE, published
 from labelkin.experiments.report.statistics import (
-    Friedman,
     complete_block,
     friedman,
-    nemenyi,
     wilcoxon_holm,
 )
 from labelkin.experiments.report.table import Entry, Table, listing
@@ -42,17 +39,12 @@ _FRIEDMAN: dict[str, tuple[str, Callable[[float], str]]] = {
     "n_datasets": ("Datasets", "{:.0f}".format),
     "chi2": ("Friedman χ²", "{:.2f}".format),
     "p": ("p", format_p),
-    "f": ("Iman–Davenport F", "{:.2f}".format),
-    "f_p": ("p of F", format_p),
     "cd": ("Critical difference", "{:.2f}".format),
 }
 
 
-def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> Table | None:
-    """Return average ranks and Friedman's test in every metric; None if there is nothing to test.
-
-    `name` and `words` end the file's name and the heading.
-    """
+def friedman_table(comparison: Comparison) -> Table | None:
+    """Return average ranks and Friedman's test in every metric; None where there is no test."""
     found = {key: comparison.friedman(measure) for key, measure in MEASURES.items()}
     tests = {key: test for key, test in found.items() if test is not None}
     entries = {}
@@ -65,10 +57,11 @@ def friedman_table(comparison: Comparison, name: str = "", words: str = "") -> T
                 entries[key, column] = Entry(text(value), {"": value}, value)
     ranked = [m for m in comparison.methods if any(m in test.ranks for test in tests.values())]
     table = Table(
-        name=f"tests_friedman{name}",
-        title=f"Average ranks and Friedman's test over datasets{words}",
+        name="tests_friedman",
+        title="Average ranks and Friedman's test over datasets",
         caption="On the datasets where all ranked methods were run, 1 the best; critical "
-        "difference by Nemenyi at 5 %.",
+        "difference by Nemenyi at 5 %. A second setting of a column of the paper, such as RAkEL "
+        "with k = 3, is not ranked beside the first.",
         corner="Metric",
         columns={name: method_title(name) for name in ranked}
         | {key: title for key, (title, _) in _FRIEDMAN.items()},
@@ -91,7 +84,7 @@ def wilcoxon_table(comparison: Comparison) -> Table | None:
         for method, p, holm in wilcoxon_holm(scores, control=reference).itertuples():
             mark = ("•" if lead[method] > 0 else "○") if holm < LEVEL else ""
             numbers = {"p": p, "p holm": holm}
-            entries[key, method] = Entry(format_p(holm), numbers, holm, False, mark, mark)
+            entries[key, method] = Entry(format_p(holm), numbers, holm, mark=mark)
     if not rows or reference is None:
         return None
     tested = {method for _, method in entries}
@@ -126,9 +119,9 @@ class Overall:
         return complete_block(self.values)
 
     @cached_property
-    def over_pairs(self) -> Friedman:
-        """Friedman's test over the pairs."""
-        return friedman(self.block)
+    def ranks(self) -> pd.Series:
+        """Average rank of each method over the pairs, 1 the best."""
+        return self.block.rank(axis=1, ascending=False).mean()
 
     @cached_property
     def dataset_scores(self) -> pd.DataFrame:
@@ -138,7 +131,7 @@ class Overall:
     @property
     def order(self) -> list[str]:
         """The ranked methods, the best first; then the others in the comparison's order."""
-        ranked = [str(name) for name in self.over_pairs.ranks.sort_values(kind="stable").index]
+        ranked = [str(name) for name in self.ranks.sort_values(kind="stable").index]
         return ranked + [name for name in self.comparison.methods if name not in ranked]
 
     def best(self, method: str) -> int:
@@ -193,7 +186,7 @@ def overall_table(comparison: Comparison) -> Table | None:
     seconds = times.groupby(["method", "dataset"])["fit_s"].mean().groupby("method").mean()
     for method in overall.order:
         if method in overall.block:
-            rank = float(overall.over_pairs.ranks[method])
+            rank = float(overall.ranks[method])
             entries[method, "rank"] = Entry.of(rank, best=method == overall.order[0])
             entries[method, "best"] = Entry.of(overall.best(method), str)
             entries[method, "tied"] = Entry.of(overall.tied(method), str)
@@ -233,16 +226,16 @@ def leader_phrase(ranks: pd.Series) -> str:
     return f"{_titles(best)} {'has' if len(best) == 1 else 'have'} the best average rank"
 
 
-def rank_sentence(scores: pd.DataFrame, what: str, units: str) -> str:
+def rank_sentence(scores: pd.DataFrame, what: str) -> str:
     """Return which method has the best average rank in `what`, and ahead of which significantly.
 
-    `scores` has one row per unit and one column per method, without gaps; more is better.
+    `scores` has one row per dataset and one column per method, without gaps; more is better.
     """
     result = friedman(scores)
     first, *others = map(str, result.ranks.sort_values(kind="stable").index)
     lead = (
         f"{leader_phrase(result.ranks)} in {what}, {result.ranks.min():.2f} among "
-        f"{result.n_methods} methods on {result.n_datasets} {units}"
+        f"{result.n_methods} methods on {result.n_datasets} datasets"
     )
     if len(others) == 1:
         p = wilcoxon_holm(scores, control=first)["p"].iloc[0]
@@ -251,7 +244,7 @@ def rank_sentence(scores: pd.DataFrame, what: str, units: str) -> str:
     test = f"(Friedman's test, {p_phrase(result.p)})"
     if not result.p < LEVEL:
         return f"{lead}, but the methods cannot be told apart {test}."
-    is_behind = nemenyi(scores).loc[first] < LEVEL
+    is_behind = result.ranks - result.ranks[first] > result.cd
     behind = [name for name in others if is_behind[name]]
     level = [name for name in others if not is_behind[name]]
     ahead = f"is significantly ahead of {_titles(behind)}"
@@ -293,17 +286,12 @@ def headline(comparison: Comparison) -> str:
             f"On {scores.index[0]}, {first} is best in {what}, before {second}; "
             "one dataset does not show how they compare on others."
         )
-    return rank_sentence(scores, what, "datasets")
+    return rank_sentence(scores, what)
 
 
-def overall_findings(comparison: Comparison) -> list[str]:
-    """Return which method leads over all pairs, and over which others significantly."""
-    overall = Overall(comparison)
-    if overall.block.shape[1] < 3 or len(overall.dataset_scores) < 2:
-        return []
-    what = "the paper's five metrics"
-    strict = rank_sentence(overall.dataset_scores, what, "datasets")
-    return [
-        rank_sentence(overall.block, what, "dataset–metric pairs"),
-        f"By the stricter test over datasets, each with its mean rank: {strict}",
-    ]
+def overall_sentence(comparison: Comparison) -> str:
+    """Return which method leads over all metrics, and over which others significantly."""
+    scores = Overall(comparison).dataset_scores
+    if scores.shape[1] < 3 or len(scores) < 2:
+        return ""
+    return rank_sentence(scores, "the paper's five metrics together")

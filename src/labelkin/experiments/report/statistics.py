@@ -27,34 +27,23 @@ from labelkin._utils.optional import import_optional
 # ----------------------------------------------------------------------- one dataset
 
 
-def paired_t_test(first: Any, second: Any) -> float:
+def paired_t_test(first: Any, second: Any, n_folds: int | None = None) -> float:
     """Return the two-sided p-value of the paired t-test over the same folds, the paper's test.
 
-    It is 1 where the two agree on every fold, NaN for fewer than two folds.
+    With `n_folds` it is the corrected resampled t-test: the variance of the mean difference over J
+    folds is taken as (1/J + n_test/n_train) times that of the differences, since the training sets
+    share samples; in k-fold cross-validation, repeated or not, n_test/n_train is 1/(k − 1). The
+    value is 1 where the two agree on every fold, NaN for fewer than two folds.
     """
-    return _t_test(first, second, overlap=0.0)
-
-
-def corrected_t_test(first: Any, second: Any, n_folds: int) -> float:
-    """Return the two-sided p-value of the corrected resampled t-test over the same folds.
-
-    The variance of the mean difference over J folds is taken as (1/J + n_test/n_train) times that
-    of the differences, since the training sets share samples; in k-fold cross-validation, repeated
-    or not, n_test/n_train is 1/(k − 1). The value is 1 where the two agree on every fold, NaN for
-    fewer than two folds.
-    """
-    return _t_test(first, second, overlap=1 / (n_folds - 1)) if n_folds > 1 else float("nan")
-
-
-def _t_test(first: Any, second: Any, overlap: float) -> float:
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     n = len(differences)
-    if n < 2:
+    if n < 2 or n_folds == 1:
         return float("nan")
     mean, deviation = differences.mean(), differences.std(ddof=1)
     # Differences that vary by rounding alone are equal: the answer is certain.
     if deviation <= 1e-12 * max(abs(mean), 1e-300):
         return float(mean == 0)
+    overlap = 1 / (n_folds - 1) if n_folds else 0.0
     t = mean / (deviation * np.sqrt(1 / n + overlap))
     return float(2 * stats.t.sf(abs(t), n - 1))
 
@@ -85,15 +74,12 @@ class Friedman:
     chi2: float
     """Friedman's statistic, corrected for ties."""
     p: float
-    f: float
-    """Iman and Davenport's statistic."""
-    f_p: float
     cd: float
     """Nemenyi's critical difference of average ranks."""
 
 
-def friedman(values: pd.DataFrame, *, greater_is_better: bool = True) -> Friedman:
-    """Compare methods (columns) over datasets (rows, without gaps) by their ranks.
+def friedman(values: pd.DataFrame) -> Friedman:
+    """Compare methods (columns) over datasets (rows, without gaps) by their ranks, more is better.
 
     Friedman's test needs three methods and two datasets; with fewer the statistics are NaN and only
     the ranks are valid.
@@ -101,33 +87,21 @@ def friedman(values: pd.DataFrame, *, greater_is_better: bool = True) -> Friedma
     n, k = values.shape
     if values.isna().to_numpy().any():
         raise ValueError("values must hold every method on every dataset: see complete_block.")
-    ranks = values.rank(axis=1, ascending=not greater_is_better).mean()
-    chi2 = p = f = f_p = float("nan")
+    ranks = values.rank(axis=1, ascending=False).mean()
+    chi2 = p = float("nan")
     # Where all methods tie everywhere, scipy would divide by zero: there is no difference.
     if k >= 3 and n >= 2:
         varied = values.nunique(axis=1).max() > 1
         columns = [values[name].to_numpy() for name in values]
         chi2, p = stats.friedmanchisquare(*columns) if varied else (0.0, 1.0)
-        room = n * (k - 1) - chi2
-        # Where all datasets rank the methods alike, the denominator is 0.
-        f = (n - 1) * chi2 / room if room > 1e-9 * n * k else float("inf")
-        f_p = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     cd = critical_difference(n, k) if k >= 2 and n >= 1 else float("nan")
-    return Friedman(ranks, n, k, float(chi2), float(p), float(f), f_p, cd)
+    return Friedman(ranks, n, k, float(chi2), float(p), cd)
 
 
 def critical_difference(n_datasets: int, n_methods: int, alpha: float = 0.05) -> float:
     """Return Nemenyi's critical difference: average ranks farther apart differ at `alpha`."""
     q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
-
-
-def nemenyi(values: pd.DataFrame) -> pd.DataFrame:
-    """Return Nemenyi's p-values of all pairs of columns, as a square table."""
-    posthocs = import_optional("scikit_posthocs", "report")
-    table = posthocs.posthoc_nemenyi_friedman(values.to_numpy())
-    table.index = table.columns = values.columns
-    return table
 
 
 def wilcoxon_holm(values: pd.DataFrame, control: str) -> pd.DataFrame:

@@ -1,10 +1,10 @@
 """A table of text and numbers, written as Markdown and CSV."""
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,6 @@ class Entry:
     best: bool = False
     mark: str = ""
     """By the paper's test."""
-    corrected: str = ""
-    """The mark by the corrected test."""
     published: str = ""
     """The figure printed in the paper, shown beneath the measured one."""
 
@@ -51,14 +49,8 @@ class Table:
     """By row and column."""
     greater_is_better: bool | None = None
     """Direction of the values; None where rows differ in it or it has no meaning."""
-    marks: dict[str, str] = field(default_factory=dict)
-    """Meaning of the marks, by test; files show those of the paper's test."""
-    foot: tuple[str, ...] = ()
-    """Rows that sum up the others and stay below them."""
     subject: str = ""
     """Key of the column that the others are compared with; it comes first."""
-    test: str = ""
-    """The test that it is about, where the page shows those of one test at a time."""
     holds_words: bool = False
     """Whether the entries are sentences, set flush left and broken into lines."""
 
@@ -71,11 +63,6 @@ class Table:
         for row, title in self.rows.items():
             yield row, title, [self.entry(row, column) for column in self.columns]
 
-    @property
-    def legend(self) -> str:
-        """The text below the table in files."""
-        return " ".join(filter(None, [self.caption, self.marks.get("paired")]))
-
     def to_markdown(self) -> str:
         """Return the table for GitHub and the like."""
         head = [self.corner, *self.columns.values()]
@@ -83,27 +70,17 @@ class Table:
         lines.append(_md_row(["---", *["---" if self.holds_words else "---:"] * len(self.columns)]))
         for _, title, entries in self.lines():
             lines.append(_md_row([escape_markdown(title), *map(_md_entry, entries)]))
-        return "\n".join([*lines, "", escape_markdown(self.legend), ""])
+        return "\n".join([*lines, "", escape_markdown(self.caption), ""])
 
     def to_csv(self) -> str:
         """Return one line per row, with the numbers behind the entries of each column."""
-        names = dict.fromkeys(name for entry in self.entries.values() for name in entry.numbers)
-        used = [
-            (column, name)
-            for column in self.columns
-            for number, name in enumerate(names)
-            # Columns that stay empty, such as published figures that do not exist, are left out.
-            if number == 0
-            or any(self.entry(row, column).numbers.get(name, "") != "" for row in self.rows)
-        ]
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow([self.corner.lower(), *(f"{column} {name}" for column, name in used)])
-        for row, title in self.rows.items():
-            numbers = [self.entry(row, column).numbers.get(name, "") for column, name in used]
-            is_named = row in self.foot or self.holds_words
-            writer.writerow([title if is_named else row, *numbers])
-        return out.getvalue()
+        lines: list[dict[str, Any]] = []
+        for row, title, entries in self.lines():
+            lines.append({self.corner.lower(): title if self.holds_words else row})
+            for column, entry in zip(self.columns, entries, strict=True):
+                numbers = {f"{column} {name}".strip(): n for name, n in entry.numbers.items()}
+                lines[-1] |= numbers
+        return pd.DataFrame(lines, dtype=object).to_csv(index=False, lineterminator="\n")
 
 
 def word_table(

@@ -4,15 +4,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from labelkin._utils.names import plural
 from labelkin.datasets import dataset_info
 from labelkin.experiments.report.comparison import (
-    TESTS,
     Comparison,
     Sweep,
-    best_of,
     count_marks,
     method_title,
     units,
@@ -69,31 +66,16 @@ def measure_table(
     `name` and `title` begin the file's name and the heading.
     """
     entries: _Entries = {}
-    for dataset, means in (comparison.means(measure) * measure.scale).iterrows():
-        best = best_of(means, measure.greater_is_better)
-        for method in comparison.methods:
-            entries[dataset, method] = _entry(comparison, dataset, method, measure, best)
+    for dataset in comparison.datasets:
+        row = _row(comparison, dataset, measure)
+        entries |= {(dataset, method): entry for method, entry in row.items()}
     caption = _caption(entries)
     left_out = int((comparison.frame["status"] == "ok").sum()) - len(comparison.common)
     if left_out:
         caption += f" {left_out:,} cells of folds that not all methods have are left out."
-    rows = {dataset: dataset for dataset in comparison.datasets}
-    ranking = comparison.ranked.friedman(measure)
-    unranked = [method_title(m) for m in comparison.methods if m not in comparison.ranked.methods]
-    if unranked:
-        caption += f" Not ranked, as second settings of a column: {', '.join(unranked)}."
-    if ranking is not None:
-        rows["foot"] = f"average rank ({ranking.n_datasets} datasets)"
-        lowest = best_of(ranking.ranks, False)
-        for method, rank in ranking.ranks.items():
-            numbers = {"mean": round(rank, 6)}
-            entries["foot", method] = Entry(f"{rank:.2f}", numbers, rank, method in lowest)
-    marks = {}
     if comparison.reference is not None and len(comparison.methods) > 1:
-        reference = method_title(comparison.reference)
-        for test in TESTS:
-            words = comparison.describe_test(test)
-            marks[test] = f"•/○: {reference} is better/worse, {words}."
+        reference, words = method_title(comparison.reference), comparison.describe_test("paired")
+        caption += f" •/○: {reference} is better/worse, {words}."
     subject_first = sorted(comparison.methods, key=lambda name: name != comparison.reference)
     return Table(
         name=f"{name}_{measure.name}",
@@ -102,16 +84,25 @@ def measure_table(
         corner="Dataset",
         columns={method: method_title(method) for method in subject_first},
         subject=comparison.reference or "",
-        rows=rows,
+        rows={dataset: dataset for dataset in comparison.datasets},
         entries=entries,
         greater_is_better=measure.greater_is_better,
-        marks=marks,
-        foot=("foot",) if ranking else (),
     )
 
 
+def _row(comparison: Comparison, dataset: str, measure: Metric) -> dict[str, Entry]:
+    """Return the entries of all methods, the best and those that print alike in bold."""
+    known = (comparison.means(measure).loc[dataset] * measure.scale).dropna()
+    printed = known.map("{:.2f}".format)
+    best = printed[(known * measure.sign).idxmax()] if len(known) > 1 else ""
+    return {
+        method: _entry(comparison, dataset, method, measure, printed.get(method) == best)
+        for method in comparison.methods
+    }
+
+
 def _entry(
-    comparison: Comparison, dataset: str, method: str, measure: Metric, best: set[str]
+    comparison: Comparison, dataset: str, method: str, measure: Metric, is_best: bool
 ) -> Entry:
     """Return mean and standard deviation, above the published figure."""
     values = comparison.values(dataset, method, measure) * measure.scale
@@ -135,14 +126,13 @@ def _entry(
             numbers |= {"runs": len(counted), "std folds": round(float(values.std(ddof=1)), 6)}
         text += f"±{std:.2f}"
     text += "†" * (n_failed > 0)
-    mark = corrected = ""
+    mark = ""
     if reference not in (None, method):
         contrast = comparison.contrast(dataset, str(reference), method, measure)
-        mark, corrected = (contrast.mark(test) for test in TESTS)
+        mark = numbers["mark"] = contrast.mark("paired")
         if np.isfinite(contrast.paired):
             numbers |= {"p": contrast.paired, "p corrected": contrast.corrected}
-    numbers |= {"mark": mark, "mark corrected": corrected} | printed_numbers
-    return Entry(text, numbers, mean, method in best, mark, corrected, beneath)
+    return Entry(text, numbers | printed_numbers, mean, is_best, mark, beneath)
 
 
 def _caption(entries: _Entries) -> str:
@@ -175,12 +165,9 @@ def _count_range(counts: list[int], unit: str) -> str:
 def sweep_table(sweep: Sweep) -> Table:
     """Return every metric under every value of a parameter (Figure 1, Table 5)."""
     entries: _Entries = {}
-    measures = sweep.measured
-    for measure in measures:
-        means = sweep.means(measure).loc[sweep.dataset] * measure.scale
-        best = best_of(means, measure.greater_is_better)
-        for setting in sweep.methods:
-            entries[measure.name, setting] = _entry(sweep, sweep.dataset, setting, measure, best)
+    for measure in sweep.measured:
+        row = _row(sweep, sweep.dataset, measure)
+        entries |= {(measure.name, setting): entry for setting, entry in row.items()}
     papers = {"threshold": ("figure1", "Figure 1"), "size": ("table5", "Table 5")}
     name, title = papers.get(sweep.parameter, ("", "Sweep"))
     if not name or sweep.method != "vpcme":
@@ -191,7 +178,7 @@ def sweep_table(sweep: Sweep) -> Table:
         caption=_caption(entries),
         corner="Metric",
         columns={setting: f"{sweep.symbol} = {setting}" for setting in sweep.methods},
-        rows={measure.name: measure.heading for measure in measures},
+        rows={measure.name: measure.heading for measure in sweep.measured},
         entries=entries,
     )
 
@@ -238,22 +225,10 @@ def wins_table(comparison: Comparison, test: str = "paired", rule: str = "agains
         rows={key: measure.directed_title for key, measure in MEASURES.items()}
         | {"total": "Total of the paper's five"},
         entries=entries,
-        foot=("total",),
-        test=test if rule == "against" else "",
     )
 
 
 # ------------------------------------------------------------------------ measured, published
-
-
-def compare_published(comparison: Comparison, measure: Metric) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return measured minus published, scaled, and whether it is within two published deviations.
-
-    One row per dataset, one column per method that has both figures.
-    """
-    mean, std = (comparison.printed(measure, part) for part in ("mean", "std"))
-    found = (comparison.means(measure) * measure.scale - mean).dropna(how="all", axis=1)
-    return found, found.abs() <= 2 * std[found.columns]
 
 
 def agreement_table(comparison: Comparison, rule: str = "against") -> Table | None:
@@ -263,7 +238,9 @@ def agreement_table(comparison: Comparison, rule: str = "against") -> Table | No
     """
     entries, columns = {}, {}
     for key, measure in MEASURES.items():
-        found, near = compare_published(comparison, measure)
+        mean, std = (comparison.printed(measure, part) for part in ("mean", "std"))
+        found = (comparison.means(measure) * measure.scale - mean).dropna(how="all", axis=1)
+        near = found.abs() <= 2 * std[found.columns]
         for method in found:
             columns[key] = measure.heading
             median, n_near = float(found[method].median()), int(near[method].sum())
@@ -283,30 +260,3 @@ def agreement_table(comparison: Comparison, rule: str = "against") -> Table | No
         rows={name: method_title(name) for name in comparison.methods if name in printed},
         entries=entries,
     )
-
-
-def agreement_findings(comparison: Comparison) -> list[str]:
-    """Return sentences on how far the measured figures confirm the published ones."""
-    near = total = wins = 0
-    held = dict.fromkeys(TESTS, 0)
-    for measure in MEASURES.values():
-        found, is_near = compare_published(comparison, measure)
-        near += int(is_near.to_numpy().sum())
-        total += int(found.count().sum())
-        marks = {test: comparison.marks(measure, test) for test in TESTS}
-        printed = (comparison.printed(measure, "mark") == "•") & marks["paired"].notna()
-        wins += int(printed.to_numpy().sum())
-        for test in TESTS:
-            held[test] += int((printed & (marks[test] == "•")).to_numpy().sum())
-    sentences = []
-    if total:
-        sentences.append(
-            f"{near} of {total} measured means ({near / total:.0%}) are within two published "
-            "standard deviations of the published mean."
-        )
-    if wins and comparison.reference == REFERENCE:
-        sentences.append(
-            f"Of {wins} published wins of VPCME that were measured here, {held['paired']} hold by "
-            f"the paper's test and {held['corrected']} by the corrected one."
-        )
-    return sentences

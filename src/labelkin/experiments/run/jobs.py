@@ -8,7 +8,6 @@ import traceback
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,18 +19,18 @@ from threadpoolctl import threadpool_limits
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset
 from labelkin.experiments.run.store import BY_INDEX, FIGURES
-from labelkin.experiments.run.variants import parse_variant
+from labelkin.experiments.run.variants import make_variant
 from labelkin.methods import Method
 from labelkin.metrics import evaluate
 from labelkin.metrics._estimators import labels_and_scores
 
-Rows = list[dict[str, Any]]  # of the results, one per cell of a job
+Row = dict[str, Any]  # of the results
 
 
 class Job(NamedTuple):
-    """One fit and the cells it fills: one, or one for each ensemble size."""
+    """A cell with what it is computed from."""
 
-    cells: tuple[Cell, ...]
+    cell: Cell
     method: Method
     data: Dataset
     test: np.ndarray
@@ -39,27 +38,22 @@ class Job(NamedTuple):
 
 
 def make_jobs(plan: Plan, missing: set[Cell], datasets: Mapping[str, Dataset]) -> Iterator[Job]:
-    """Yield the jobs of a plan's missing cells; all ensemble sizes of a classifier are one fit."""
-    groups: dict[Any, list[Cell]] = {}
+    """Yield the jobs of a plan's missing cells."""
     for cell in plan.cells():
         if cell in missing:
-            variant = parse_variant(cell.method)
-            fit = cell.method if variant.size is None else replace(variant, size=0)
-            groups.setdefault((cell.dataset, cell.repeat, cell.fold, fit), []).append(cell)
-    for (name, repeat, fold, _), cells in groups.items():
-        method, data = plan.registry[parse_variant(cells[0].method).base], datasets[name]
-        test_rows = plan.protocol.test_rows(name, repeat, len(data.Y), data.test)
-        yield Job(tuple(cells), method, data, test_rows[fold])
+            data = datasets[cell.dataset]
+            tests = plan.protocol.test_rows(cell.dataset, cell.repeat, len(data.Y), data.test)
+            yield Job(cell, plan.registry[cell.base], data, tests[cell.fold])
 
 
-def _failed_rows(job: Job, error: str, trace: str | None = None) -> Rows:
-    """Return the rows of the results of a job that failed."""
-    row = {**dict.fromkeys(FIGURES), "status": "failed", "error": error, "traceback": trace}
-    return [{**vars(cell), **row} for cell in job.cells]
+def _failed_row(job: Job, error: str, trace: str | None = None) -> Row:
+    """Return the row of the results of a job that failed."""
+    empty = dict.fromkeys(FIGURES)
+    return vars(job.cell) | empty | {"status": "failed", "error": error, "traceback": trace}
 
 
-def execute(job: Job) -> Rows:
-    """Fit, predict the test rows, and evaluate; return one row of the results per cell.
+def execute(job: Job) -> Row:
+    """Fit, predict the test rows, and evaluate; return the row of the results.
 
     An error of the method becomes the result. A missing package is raised: once it is
     installed, the cell would not fail.
@@ -74,44 +68,28 @@ def execute(job: Job) -> Rows:
         if job.data.preparation is not None:
             preparation = clone(job.data.preparation)
             X_train, X_test = preparation.fit_transform(X_train), preparation.transform(X_test)
-        figures = list(_evaluate(job, X_train, Y[train], X_test, Y[test]))
+        model = make_variant(job.cell.method, job.method, job.cell.seed)
+        started = time.perf_counter()
+        model.fit(X_train, Y[train])
+        fitted = time.perf_counter()
+        labels, scores = labels_and_scores(model, X_test)
+        seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
+        by_index = evaluate(Y[test], scores, labels, metrics=BY_INDEX.values(), ties="index")
+        ranked = {column: by_index[name] for column, name in BY_INDEX.items()}
+        figures = evaluate(Y[test], scores, labels) | ranked | seconds
     except ImportError:
         raise
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())
-        return _failed_rows(job, message, traceback.format_exc())
-    pairs = zip(job.cells, figures, strict=True)
-    return [{**vars(cell), **found, "status": "ok", "error": None} for cell, found in pairs]
-
-
-def _evaluate(
-    job: Job, X_train: Any, Y_train: np.ndarray, X_test: Any, Y_test: np.ndarray
-) -> Iterator[dict[str, Any]]:
-    """Yield metrics and seconds for each cell of the job; all sizes have the seconds of one."""
-    variants = [parse_variant(cell.method) for cell in job.cells]
-    sizes = [variant.size for variant in variants if variant.size is not None]
-    model = variants[0].make(job.method, job.cells[0].seed, max(sizes, default=None))
-    started = time.perf_counter()
-    model.fit(X_train, Y_train)
-    fitted = time.perf_counter()
-    if sizes:
-        staged = zip(model.staged_predict(X_test), model.staged_predict_proba(X_test), strict=True)
-        stages = list(staged)
-        predicted = [stages[size - 1] for size in sizes]
-    else:
-        predicted = [labels_and_scores(model, X_test)]
-    seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
-    for labels, scores in predicted:
-        by_index = evaluate(Y_test, scores, labels, metrics=BY_INDEX.values(), ties="index")
-        ranked = {column: by_index[name] for column, name in BY_INDEX.items()}
-        yield {**evaluate(Y_test, scores, labels), **ranked, **seconds}
+        return _failed_row(job, message, traceback.format_exc())
+    return vars(job.cell) | figures | {"status": "ok", "error": None}
 
 
 # ------------------------------------------------------------------------------ workers
 
 
-def run_jobs(jobs: Iterable[Job], n_workers: int) -> Generator[Rows]:
-    """Run jobs on this machine; yield the rows of each as soon as they are there.
+def run_jobs(jobs: Iterable[Job], n_workers: int) -> Generator[Row]:
+    """Run jobs on this machine; yield the row of each as soon as it is there.
 
     BLAS gets one thread in every case, so that figures do not depend on the number of workers. One
     worker is this process. Jobs are consumed one by one, as workers become free.
@@ -126,7 +104,7 @@ def run_jobs(jobs: Iterable[Job], n_workers: int) -> Generator[Rows]:
             yield from map(execute, jobs)
 
 
-def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
+def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Row]:
     """Run in worker processes, which receive large arrays once, as memory-mapped files.
 
     When a worker dies, joblib abandons all jobs that are running or queued. Those are then
@@ -137,7 +115,7 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
 
     def calls() -> Iterator[Any]:
         for job in jobs:
-            unfinished[job.cells[0]] = job
+            unfinished[job.cell] = job
             yield delayed(execute)(job)
 
     exhausted = False
@@ -145,9 +123,9 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
         try:
             with _worker_processes():
                 run = Parallel(n_workers, return_as="generator_unordered", batch_size=1)
-                for rows in run(calls()):
-                    del unfinished[Cell.of(rows[0])]
-                    yield rows
+                for row in run(calls()):
+                    del unfinished[Cell.of(row)]
+                    yield row
             exhausted = True
         except BrokenProcessPool:
             for job in list(unfinished.values()):
@@ -155,7 +133,7 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Rows]:
                     with _worker_processes():
                         yield Parallel(2)([delayed(execute)(job)])[0]
                 except BrokenProcessPool:
-                    yield _failed_rows(job, "the worker process died: out of memory, or killed")
+                    yield _failed_row(job, "the worker process died: out of memory, or killed")
             unfinished.clear()
 
 

@@ -43,10 +43,14 @@ class Cell:
         return cls(row["dataset"], row["method"], row["repeat"], row["fold"])
 
     @property
+    def base(self) -> str:
+        """The method without its settings."""
+        return self.method.partition("@")[0]
+
+    @property
     def seed(self) -> int:
         """The classifier's seed; variants of a method share it, so only the setting differs."""
-        base = self.method.partition("@")[0]
-        return derive_seed(self.dataset, base, self.repeat, self.fold)
+        return derive_seed(self.dataset, self.base, self.repeat, self.fold)
 
     def __str__(self) -> str:
         return f"{self.method} {self.dataset} r{self.repeat}f{self.fold}"

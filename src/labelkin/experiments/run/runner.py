@@ -5,7 +5,6 @@ import os
 import platform
 import re
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,14 +15,13 @@ import pandas as pd
 from joblib import effective_n_jobs
 from rich.console import Console
 
-from labelkin._utils.names import plural
 from labelkin._utils.optional import installed_version
 from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import make_jobs, run_jobs
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
 from labelkin.experiments.run.store import SETTINGS, EmptyStore, Store
-from labelkin.experiments.run.variants import parse_variant
+from labelkin.experiments.run.variants import make_variant
 from labelkin.metrics import PAPER_METRICS
 
 
@@ -33,29 +31,23 @@ def run(
     *,
     jobs: int = 1,
     retry: bool = False,
-    mix_revisions: bool = True,
     command: str = "",
     loaded: Callable[[Source, Dataset], None] = lambda source, data: None,
-    stored: Callable[[int, list[dict[str, Any]]], None] = lambda done, rows: None,
+    stored: Callable[[int, dict[str, Any] | None], None] = lambda done, row: None,
 ) -> list[dict[str, Any]]:
     """Compute the cells of a plan that the store lacks, and store each when it is finished.
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
     of its own. With `retry`, cells that failed are computed again, as are those of a method that
-    has only failed and now has other settings. Without `mix_revisions`, new cells are not added to
-    those that other code computed. `command` is stored with the results: it repeats
+    has only failed and now has other settings. `command` is stored with the results: it repeats
     the run. `loaded` is called with each dataset that is read. `stored` is called with the number
-    of stored cells and the rows of a finished job, and without rows before the first one. The
-    stored rows of all cells of the plan are returned.
+    of stored cells and the row of a finished one, and with None before the first. The stored rows
+    of all cells of the plan are returned.
     """
     cells = plan.cells()
     facts = {"folds": str(plan.protocol)}
     facts |= {f"{SETTINGS}{name}": _describe_method(plan, name) for name in plan.methods}
-    rows = read_stored(path)
-    finished = {cell for cell, row in rows.items() if row["status"] == "ok"}
-    kept = {cell: rows[cell] for cell in (finished if retry else rows)}
-    if not (mix_revisions or kept.keys() >= set(cells)):
-        _check_revision(plan, path, kept)
+    finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
     # All datasets are read before the first cell, so that an unreadable file ends the run at once.
     needed = {cell.dataset for cell in cells if cell not in finished}
     datasets = {}
@@ -71,13 +63,13 @@ def run(
         )
         rows = store.cells()
         missing = {c for c in cells if c not in rows or (retry and rows[c]["status"] != "ok")}
-        stored(done := len(cells) - len(missing), [])
+        stored(done := len(cells) - len(missing), None)
         n_workers = effective_n_jobs(jobs) if missing else 1
         outcomes = run_jobs(make_jobs(plan, missing, datasets), n_workers)
         with closing(outcomes):
-            for outcome in outcomes:
-                store.add(outcome)
-                stored(done := done + len(outcome), outcome)
+            for row in outcomes:
+                store.add([row])
+                stored(done := done + 1, row)
         rows = store.cells()
         return [rows[cell] for cell in cells]
 
@@ -91,25 +83,9 @@ def read_stored(path: str | Path) -> dict[Cell, dict[str, Any]]:
         return {}
 
 
-def _check_revision(plan: Plan, path: str | Path, rows: dict[Cell, dict[str, Any]]) -> None:
-    """Refuse to compute new cells beside stored ones of other code."""
-    # All repeats and folds of a dataset and method count: their means would mix revisions.
-    pairs = {(cell.dataset, cell.method) for cell in plan.cells()}
-    stored = Counter(r["revision"] for c, r in rows.items() if (c.dataset, c.method) in pairs)
-    here = source_revision()
-    del stored[here]
-    if stored:
-        others = (f"{plural(n, 'cell')} of {(r or 'unknown')[:16]}" for r, n in stored.items())
-        raise ValueError(
-            f"{path} holds {', '.join(others)}, and the code is now {here[:16]}: write to another "
-            "--store, or pass --mix-revisions to keep both."
-        )
-
-
 def _describe_method(plan: Plan, name: str) -> str:
     """Return a method's estimator as text, the same in each run."""
-    variant = parse_variant(name)
-    estimator = repr(variant.make(plan.registry[variant.base], 0))
+    estimator = repr(make_variant(name, plan.registry[name.partition("@")[0]], 0))
     return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", estimator).split())
 
 

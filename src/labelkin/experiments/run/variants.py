@@ -1,16 +1,14 @@
 """Methods with a parameter changed: ``vpcme@threshold=0.1``, ``vpcme@size=10``.
 
 Before the first ``@`` stands a method's name, after each ``@`` a parameter of its classifier
-and the value. Two are special. ``size`` is the number of members of an ensemble; all sizes of
-a method come from one fit, through ``staged_predict_proba``. ``estimator`` is the base learner:
-one of :data:`BASES`, or any importable scikit-learn classifier, as in
+and the value. Two are special. ``size`` is the paper's name of ``n_estimators``. ``estimator`` is
+the base learner: one of :data:`BASES`, or any importable scikit-learn classifier, as in
 ``vpcme@estimator=sklearn.tree:DecisionTreeClassifier``.
 """
 
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +22,6 @@ from labelkin.methods import ImportedFactory, Method, behind_dense_rows
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.transformation import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A method with parameters set."""
-
-    base: str
-    """Name of the method that is varied."""
-    parameters: tuple[tuple[str, Any], ...] = ()
-    """Parameters set on its classifier, with their values."""
-    size: int | None = None
-    """Number of members that vote; None: all."""
-
-    def make(self, method: Method, seed: int | None, n_members: int | None = None) -> Any:
-        """Return the unfitted classifier, an ensemble with `n_members` if that is given."""
-        parameters = dict(self.parameters)
-        if isinstance(base := parameters.get("estimator"), str):
-            parameters["estimator"] = _make_base(base, self.base)
-        if n_members is not None:
-            parameters["n_estimators"] = n_members
-        model = method.make(seed)
-        return model.set_params(**parameters) if parameters else model
 
 
 class _NearestRows(KNeighborsClassifier):
@@ -92,43 +68,31 @@ def _make_base(text: str, method: str) -> Any:
     return base
 
 
-def parse_variant(name: str) -> Variant:
-    """Return the variant that a method's name stands for.
-
-    >>> parse_variant("vpcme@threshold=0.1")
-    Variant(base='vpcme', parameters=(('threshold', 0.1),), size=None)
-    """
+def make_variant(name: str, method: Method, seed: int | None) -> Any:
+    """Return the unfitted classifier of a method with the parameters that a name sets."""
     base, *changes = name.split("@")
-    parameters, size = [], None
+    parameters: dict[str, Any] = {}
     for change in changes:
         key, equals, text = (part.strip() for part in change.partition("="))
-        if not (base and key and equals and text):
+        if not (key and equals and text):
             raise ValueError(f"{name!r} is not a method: write it as name@parameter=value.")
         value: Any = text
         with suppress(ValueError, SyntaxError):
             value = ast.literal_eval(text)
-        if key != "size":
-            parameters.append((key, value))
-        elif isinstance(value, int) and value > 0:
-            size = value
-        else:
-            raise ValueError(f"{name!r}: size must be a number of members, at least 1.")
-    return Variant(base, tuple(parameters), size)
+        parameters["n_estimators" if key == "size" else key] = value
+    if isinstance(learner := parameters.get("estimator"), str):
+        parameters["estimator"] = _make_base(learner, base)
+    model = method.make(seed)
+    return model.set_params(**parameters) if parameters else model
 
 
 def check_method(name: str, methods: Mapping[str, Method]) -> None:
     """Raise an error for an unknown method, or a variant that its classifier does not have."""
-    variant = parse_variant(name)
-    if variant.base not in methods:
+    base = name.partition("@")[0]
+    if base not in methods:
         raise ValueError(
-            f"No method is called {variant.base!r}.{did_you_mean(variant.base, methods)} "
+            f"No method is called {base!r}.{did_you_mean(base, methods)} "
             f"Known are {', '.join(methods)}."
         )
-    if "@" not in name:
-        return  # not made: its package may be absent, and its cells stored
-    model = variant.make(methods[variant.base], 0)
-    if variant.size is not None and not hasattr(model, "staged_predict_proba"):
-        raise ValueError(
-            f"{name!r}: {type(model).__name__} is not an ensemble with staged predictions, "
-            "so it has no size."
-        )
+    if "@" in name:  # others are not made: their package may be absent, and their cells stored
+        make_variant(name, methods[base], 0)

@@ -69,7 +69,6 @@
   function choose() {
     const metric = controls.elements.metric.value;
     for (const part of all(".metric")) part.hidden = metric !== "" && part.dataset.metric !== metric;
-    if (controls.elements.test) document.body.dataset.test = controls.elements.test.value;
   }
 
   if (controls) {
