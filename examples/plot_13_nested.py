@@ -21,7 +21,7 @@ from labelkin import HierarchyClassifier, LabelHierarchy
 hierarchy = LabelHierarchy(
     {"science": ["physics", "biology"], "physics": ["optics", "mechanics"], "art": ["music"]}
 )
-print(hierarchy.pairs())
+print([hierarchy.path(name) for name in hierarchy.names])
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 10))

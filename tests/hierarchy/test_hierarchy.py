@@ -55,6 +55,7 @@ def test_all_forms_agree(tmp_path):
 def test_names_with_a_separator():
     found = LabelHierarchy.from_names(["role::program", "use::edit::text", "role"], "::")
     assert found.names == ("role::program", "use::edit::text", "role", "use", "use::edit")
+    assert found.path("use::edit::text") == "use > use::edit > use::edit::text"
     assert guess_separator(["x", "x.y", "x.y.z"]) == "."
     assert guess_separator(["x.y", "z"]) is None
     assert LabelHierarchy.of(None, ["x.y", "z"]).pairs() == []
@@ -90,6 +91,8 @@ def test_bad_files_and_labels_get_one_sentence(tmp_path):
         LabelHierarchy(TREE).closure([[0, 1]])
     with pytest.raises(ValueError, match="y has the label 'z', which the hierarchy"):
         LabelHierarchy(TREE).closure(pd.DataFrame({"z": [1]}))
+    with pytest.raises(ValueError, match="no label 'bb'"):
+        LabelHierarchy(TREE).path("bb")
 
 
 # ---------------------------------------------------------------------------------------- closure

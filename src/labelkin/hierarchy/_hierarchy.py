@@ -52,6 +52,8 @@ class LabelHierarchy:
     array([[1, 1, 0]])
     >>> hierarchy.project([[0.5, 0.7, 0.1]])  # physics without science cannot be
     array([[0.6, 0.6, 0.1]])
+    >>> hierarchy.path("physics")
+    'science > physics'
     """
 
     def __init__(self, edges: Any = (), labels: Sequence[Any] | None = None) -> None:
@@ -207,6 +209,27 @@ class LabelHierarchy:
         while (further := sparse.csr_array((found @ found).astype(bool))).nnz > found.nnz:
             found = further
         return sparse.csr_array(found.astype(bool))
+
+    def path(self, name: Any) -> str:
+        """Return a label with its ancestors, as ``science > physics``.
+
+        Parameters
+        ----------
+        name : str
+            A label. Of several parents, the first is shown.
+
+        Returns
+        -------
+        str
+        """
+        if str(name) not in self.names:
+            known = did_you_mean(str(name), self.names)
+            raise ValueError(f"hierarchy has no label {str(name)!r}.{known}")
+        parent = {child: above for above, child in reversed(self.pairs())}
+        walk = [str(name)]
+        while walk[-1] in parent:
+            walk.append(parent[walk[-1]])
+        return " > ".join(walk[::-1])
 
     def closure(self, y: Any) -> Any:
         """Add to every row the ancestors of its labels.
