@@ -12,8 +12,8 @@ from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member
 
 MOST_WEIGHT = 5.0
-"""With a bag, the largest weight of a sample over the mean: weights cannot run away onto a few
-hard samples."""
+"""With a bag, the largest weight of a sample divided by the mean: weights cannot concentrate on a
+few hard samples."""
 
 
 class VPCMEClassifier(ConstraintEnsemble):
