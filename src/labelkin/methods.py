@@ -49,14 +49,14 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def behind_dense_rows(*steps: Any) -> Any:
+def with_dense_rows(*steps: Any) -> Any:
     """Return a pipeline of the steps that accepts sparse matrices and makes them dense."""
     return make_pipeline(FunctionTransformer(to_dense, accept_sparse=True), *steps)
 
 
 def _range_scaled(model: Any) -> Any:
     """Return the model behind a scaling of each feature to [0, 1] on the training rows."""
-    return behind_dense_rows(MinMaxScaler(), model)
+    return with_dense_rows(MinMaxScaler(), model)
 
 
 # Classifiers are named through the package, which imports the room of each when it is made.

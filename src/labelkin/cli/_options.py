@@ -336,7 +336,7 @@ class Decision:
     thresholds: dict[str, float] = field(default_factory=dict)
     """For the decision "fixed", those of single labels; the one of "" is that of all others."""
 
-    def cuts(self, label_names: Sequence[str]) -> list[float]:
+    def label_thresholds(self, label_names: Sequence[str]) -> list[float]:
         """Return the threshold of each label, for the decision "fixed"."""
         for name in self.thresholds:
             if name and name not in label_names:
@@ -363,7 +363,7 @@ class Decision:
             )
         found, known = LabelDecision(self.name), (learned or {}).get(self.name, {})
         if self.name == "fixed":
-            known = {"thresholds": self.cuts(label_names)}
+            known = {"thresholds": self.label_thresholds(label_names)}
         found.thresholds_ = np.array(known.get("thresholds", []), dtype=float)
         found.at_least_one_ = known.get("at_least_one", False)
         if len(found.thresholds_) != len(label_names):
@@ -380,7 +380,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
     if decide is not None and thresholds:
         raise ValueError("--decide and --threshold exclude each other; give one of them.")
     if thresholds:
-        cuts = {}
+        by_label = {}
         for text in thresholds:
             found = re.fullmatch(rf"(?:(.+)=)?\s*{_NUMBER}\s*", text, re.IGNORECASE)
             if not found or float(found[2]) > 1:
@@ -388,8 +388,8 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     f"--threshold {text}: it takes a probability from 0 to 1, for all labels (0.3) "
                     "or for one (LABEL=0.3)."
                 )
-            cuts[(found[1] or "").strip()] = float(found[2])
-        return Decision("fixed", cuts)
+            by_label[(found[1] or "").strip()] = float(found[2])
+        return Decision("fixed", by_label)
     if decide is None:
         return None
     if decide.lower().startswith("cost:"):
@@ -435,7 +435,7 @@ def make_model(
     if training.hierarchy is not None:
         classifier = HierarchyClassifier(classifier, training.hierarchy)
     if decision is not None:
-        cut = decision.cuts(training.labels.names) if decision.name == "fixed" else None
+        cut = decision.label_thresholds(training.labels.names) if decision.name == "fixed" else None
         classifier = DecisionClassifier(
             classifier, decision.name, cut=cut, random_state=choice.seed
         )

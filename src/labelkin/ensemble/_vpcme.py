@@ -11,7 +11,7 @@ from labelkin.base import Array
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member
 
-MOST_WEIGHT = 5.0
+MAX_WEIGHT = 5.0
 """With a bag, the largest weight of a sample divided by the mean: weights cannot concentrate on a
 few hard samples."""
 
@@ -184,7 +184,7 @@ def reweight(weights: Array, wrong: Array, error: float, outside: Array | None =
     With a bag, `wrong` is of the rows outside it, `outside`. Their total
     weight stays the same, and the samples in the bag keep their weight. If the misclassified ones
     were simply raised, a sample would gain weight by being outside more often: with many errors
-    chance alone would soon put nearly all weight on a few. No weight exceeds `MOST_WEIGHT` times
+    chance alone would soon put nearly all weight on a few. No weight exceeds `MAX_WEIGHT` times
     the mean.
     """
     if outside is None:
@@ -192,7 +192,7 @@ def reweight(weights: Array, wrong: Array, error: float, outside: Array | None =
         return raised / raised.sum()
     weights = weights.copy()
     weights[outside] = weights[outside].sum() * reweight(weights[outside], wrong, error)
-    return bound_weights(weights, MOST_WEIGHT)
+    return bound_weights(weights, MAX_WEIGHT)
 
 
 def bound_weights(weights: Array, most: float) -> Array:

@@ -275,7 +275,7 @@ def _make_splits(
     times = as_times(time, name)
     if len(times) != n:
         raise ValueError(f"time has {len(times)} entries, but there are {n} rows.")
-    return _past_and_future(times, groups, folds, name, remarks), remarks
+    return _split_by_time(times, groups, folds, name, remarks), remarks
 
 
 def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.ndarray:
@@ -312,7 +312,7 @@ def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.n
     return numbers
 
 
-def _past_and_future(
+def _split_by_time(
     times: np.ndarray, groups: np.ndarray | None, folds: int, name: str, remarks: list[str]
 ) -> Splits:
     """Return folds of later rows, each to be predicted from all earlier ones.

@@ -82,7 +82,7 @@ def render_report(
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
     describe = partial(describe_row, found.X, vectorizers=vectorizers, longest=_WORDS)
     labels, curves = _label_curves(once)
-    suspects, n_suspects = find_suspects(once, _SUSPECTS)
+    suspects, n_suspects = find_label_errors(once, _SUSPECTS)
 
     def show(title: str, figures: dict[str, list[float]]) -> dict[str, Any]:
         """Return a row of the tables of methods and of decisions."""
@@ -347,7 +347,7 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     return order[np.isfinite(sizes[order])]
 
 
-def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
+def find_label_errors(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
     """Return the most doubtful labels, and how many are more likely wrong than right.
 
     Of the rows that should have a label, the share `_ASSUMED` is taken to lack it, and as many
