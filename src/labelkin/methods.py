@@ -1,9 +1,9 @@
 """Classifiers by name: the paper's methods with its settings (section 4.3.1), and others.
 
-The command line, the export to ONNX and the experiments take their methods from here. A
-user's own classifier becomes a method by ``name=module:factory``: the factory is anything
-importable that gives a scikit-learn classifier (a class, a function without required
-arguments, or an estimator). A classifier of one target is trained label by label.
+The command line, the export to ONNX and the experiments take their methods from here. A user's own
+classifier becomes a method by ``name=module:factory``: the factory is anything importable that
+returns a scikit-learn classifier (a class, a function without required arguments, or an estimator).
+A classifier of one target is trained label by label.
 """
 
 import inspect
@@ -59,7 +59,7 @@ def _range_scaled(model: Any) -> Any:
     return with_dense_rows(MinMaxScaler(), model)
 
 
-# Classifiers are named through the package, which imports the room of each when it is made.
+# Classifiers are named through the package, which imports the module of each when it is made.
 _METHODS = (
     Method(
         "rakel",
@@ -194,8 +194,8 @@ class ImportedFactory:
         model = clone(found) if is_estimator else found()
         if not (hasattr(model, "fit") and hasattr(model, "predict")):
             raise ValueError(
-                f"{self.spec} gives {type(model).__name__}, which has no fit and predict: "
-                "it must give a scikit-learn classifier."
+                f"{self.spec} gives {type(model).__name__}, which has no fit and predict: it must "
+                "return a scikit-learn classifier."
             )
         return model
 

@@ -173,7 +173,7 @@ fit n.csv --labels a,b --decide f2                  # no such decision
 fit n.csv --labels a,b --decide cost:               # cost:FN=5
 fit n.csv --labels a,b --decide cost:FN=-1          # positive numbers
 fit n.csv --labels a,b --decide cost:XX=1           # cost:FN=5
-fit n.csv --labels a,b --decide f1 --threshold 0.3  # exclude each other
+fit n.csv --labels a,b --decide f1 --threshold 0.3  # cannot be combined
 fit n.csv --labels a,b --threshold 3                # a probability from 0 to 1
 fit n.csv --labels a,b --threshold nan              # a probability from 0 to 1
 fit n.csv --labels a,b --threshold a=               # a probability from 0 to 1
@@ -236,7 +236,7 @@ predict folder n.csv                                # is a folder
 predict folder.labelkin n.csv                          # is a folder
 predict n.csv n.csv                                 # not a labelkin model
 predict n.csv n.labelkin                               # not a labelkin model
-predict cut.labelkin n.csv                             # cut short
+predict cut.labelkin n.csv                             # truncated
 predict pickle.labelkin n.csv                          # it is a pickle
 predict text.labelkin n.csv                            # not a labelkin model
 predict empty.labelkin n.csv                           # not a labelkin model
@@ -302,7 +302,7 @@ evaluate unlabelled.csv --labels a,b                # no row has any label
 evaluate n.labelkin                                    # is a model; add the data
 evaluate nowhere.labelkin n.csv                        # There is no file nowhere.labelkin
 evaluate n.csv n.csv                                # not a labelkin model
-evaluate cut.labelkin n.csv                            # cut short
+evaluate cut.labelkin n.csv                            # truncated
 evaluate pickle.labelkin n.csv                         # it is a pickle
 evaluate n.labelkin renamed.csv                        # no column 'x'
 evaluate n.labelkin letters.csv                        # not a number

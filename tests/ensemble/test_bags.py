@@ -208,7 +208,9 @@ def test_the_score_is_that_of_new_samples():
 @BOTH
 def test_samples_in_every_bag_warn_once_and_are_nan(Ensemble):
     X, Y = make_data(60)
-    with pytest.warns(UserWarning, match="no out-of-bag prediction; increase n_estimators") as caught:
+    with pytest.warns(
+        UserWarning, match="no out-of-bag prediction; increase n_estimators"
+    ) as caught:
         model = Ensemble(n_estimators=2, bag=0.8, random_state=0).fit(X, Y)
     assert len(caught) == 1
     missing = np.isnan(model.oob_proba_).all(axis=1)

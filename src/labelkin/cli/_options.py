@@ -110,8 +110,8 @@ class TableOptions:
     separator: Annotated[
         str | None,
         column_option(
-            help="Separator between the tags of a row; guessed if not given. With it, the one "
-            "column of --labels holds tags, also if these are words such as yes, or numbers."
+            help="Separator between the tags of a row; guessed if not given. If given, a single "
+            "column of --labels holds tags, even if these are numbers or words such as yes."
         ),
     ] = None
     ignore_case: Annotated[
@@ -184,11 +184,11 @@ class TableOptions:
     embedding: Annotated[
         Embedding,
         column_option(
-            help="Embeddings of texts, which are alike for words of similar meaning: auto uses "
+            help="Embeddings of texts, which are similar for words of similar meaning: auto uses "
             "them if the packages of the extra text are installed."
         ),
     ] = Embedding.auto
-    trend: Annotated[bool, column_option("--trend", help="Use the year of dates, too.")] = False
+    trend: Annotated[bool, column_option("--trend", help="Also use the year of dates.")] = False
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ class ReadingOptions:
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
     ] = None
     header: Annotated[
-        bool | None, column_option("--header/--no-header", help="Whether row 1 names the columns.")
+        bool | None,
+        column_option("--header/--no-header", help="Whether row 1 holds the names of the columns."),
     ] = None
     sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
     x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
@@ -378,7 +379,7 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
     """Return the decision that the options describe; None: the classifier's own."""
     decide, thresholds = options.decide, options.threshold
     if decide is not None and thresholds:
-        raise ValueError("--decide and --threshold exclude each other; give one of them.")
+        raise ValueError("--decide and --threshold cannot be combined; give one of them.")
     if thresholds:
         by_label = {}
         for text in thresholds:

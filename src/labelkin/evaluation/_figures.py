@@ -14,7 +14,7 @@ from labelkin.base import Array, Matrix
 from labelkin.metrics import METRICS, PAPER_METRICS, Metric, evaluate
 
 FEW_ROWS = 10
-"""Labels with fewer rows are judged roughly at best."""
+"""The figures of labels with fewer rows are rough."""
 
 PEOPLE_METRICS = (
     "micro_f1",

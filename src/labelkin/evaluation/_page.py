@@ -61,7 +61,7 @@ _SMALLEST_GAIN = 0.005
 """Gains of micro F1 below this are not worth collecting rows for."""
 _SMALLEST_REASON = 0.05  # log odds; what adds less is not shown
 _ASSUMED = 0.05
-"""Share of each label's marks that is assumed to be wrong before the model is consulted."""
+"""Share of the given labels that is assumed to be wrong, before predictions are used."""
 _SMALLEST = 1e-9
 
 

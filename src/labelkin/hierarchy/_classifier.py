@@ -1,4 +1,4 @@
-"""A multi-label classifier whose predictions keep to a hierarchy of the labels."""
+"""A multi-label classifier whose predictions respect a hierarchy of the labels."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from labelkin.metrics._estimators import estimator_scores, label_thresholds
 
 
 class HierarchyClassifier(WrappingClassifier):
-    """A multi-label classifier whose predictions keep to a hierarchy of the labels.
+    """A multi-label classifier whose predictions respect a hierarchy of the labels.
 
     The estimator is fitted to the closure of y, in which every row has the ancestors of its
     labels. Its probabilities are projected onto those in which no child is more probable than a
@@ -141,8 +141,10 @@ class HierarchyClassifier(WrappingClassifier):
         return self._decide(self._all_proba(X))
 
     def _decide(self, proba: Array) -> Array:
-        cuts = label_thresholds(self.estimator_, proba.shape[1])
-        return self.hierarchy_.decide(proba, np.nan_to_num(cuts, nan=0.5))[:, : self._n_labels]
+        thresholds = label_thresholds(self.estimator_, proba.shape[1])
+        return self.hierarchy_.decide(proba, np.nan_to_num(thresholds, nan=0.5))[
+            :, : self._n_labels
+        ]
 
     def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
         proba = self._all_proba(self._validate_predict(X))

@@ -47,7 +47,7 @@ def row_effects(
 def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) -> dict[str, Any]:
     """Return the fields of an explanation about training samples, the most similar first.
 
-    They are those of kernel regressions, which count alike, each fitted to all samples or to a
+    They are those of kernel regressions, which count equally, each fitted to all samples or to a
     `part` of them. Nothing is returned if a learner is no kernel regression on training samples.
     """
     labels = np.unpackbits(model._label_bits, axis=1, count=n_labels)

@@ -229,7 +229,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             progress.step()
             total = float(own.counts.positives.sum())
             self.threshold_ = (
-                0.5 if self._n_labels == 1 else _best_cut(proba, relevant, weights, total)
+                0.5 if self._n_labels == 1 else _best_threshold(proba, relevant, weights, total)
             )
             missed = 1 - (weights * relevant).sum() / max(total, 1)
             self.remainder_ = (max(missed, 0.0) * labels.counts.means).astype(np.float32)
@@ -396,8 +396,8 @@ def _as_csr(X: Any) -> Matrix:
     return found
 
 
-def _best_cut(proba: Array, relevant: Array, weight: Array, total: float) -> float:
-    """Return the cut with the highest F1 of all pairs; `total` includes those no candidate has."""
+def _best_threshold(proba: Array, relevant: Array, weight: Array, total: float) -> float:
+    """Return the threshold with the highest F1; `total` includes pairs that are no candidates."""
     if not relevant.any():
         return 0.5
     order = np.argsort(-proba, kind="stable")

@@ -230,7 +230,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             if guess.doubtful:
                 by = [f"{name}=" for name in guess.arguments if name in own]
                 decides = " or ".join(by or ["columns="])
-                warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
+                warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))

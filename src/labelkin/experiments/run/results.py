@@ -49,8 +49,8 @@ def read_results(*paths: Path | str) -> StoredResults:
         for name, value in part.facts.items():
             if facts.setdefault(name, value) != value:
                 raise ValueError(
-                    f"{path} has other {name} ({value}) than the files before it ({facts[name]}): "
-                    "report it apart."
+                    f"{path} differs in the {name} ({value}) from the files before it "
+                    f"({facts[name]}): make a separate report of it."
                 )
     frame = pd.concat([check_results(part.results) for part in parts])
     frame = frame.iloc[(frame["status"] != "ok").argsort(kind="stable")]
