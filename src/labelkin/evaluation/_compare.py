@@ -67,10 +67,10 @@ def compare(
     repeats : int, default=1
         Number of times the cross-validation is repeated, shuffled anew.
     groups : array-like of shape (n_samples,) or str, optional
-        The group of each row, such as its patient, or the column of a table that holds it, which
-        is then no feature. Rows of a group are in one fold, so that figures are for new groups. A
-        row without one is a group of its own. Without `groups`, rows that are equal in all
-        features are in one fold.
+        The group of each row, such as its patient, or the column of a table that holds it, which is
+        then not used as a feature. Rows of a group are in one fold, so that figures are for new
+        groups. A row without one is a group of its own. Without `groups`, rows that are equal in
+        all features are in one fold.
     time : array-like of shape (n_samples,) or str, optional
         The time of each row as dates or numbers, or the column of a table that holds it. The rows
         are divided by time into `folds` parts and an earlier one for training only; each part is

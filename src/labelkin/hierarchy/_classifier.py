@@ -31,12 +31,12 @@ class HierarchyClassifier(WrappingClassifier):
         targets and has ``predict_proba`` or ``decision_function``, pipelines included. None:
         ``MLkNNClassifier()``.
     hierarchy : LabelHierarchy, pairs, dict or str, default=None
-        Pairs of (parent, child), a dict of the children of each parent, or the separator inside
-        the names of labels, as in ``science/physics``. Names are those of the columns of y, or
-        their numbers; the columns of an array are also the first names of a `LabelHierarchy` that
-        has no numbers. Labels that y lacks are learned and used if a label below them is in y, but
-        not predicted. None: a separator is guessed, and used only if in all names what stands
-        before it is a label, too. "none": no hierarchy.
+        Pairs of (parent, child), a dict of the children of each parent, or the separator inside the
+        names of labels, as in ``science/physics``. Names are those of the columns of y, or their
+        numbers; the columns of an array are also the first names of a `LabelHierarchy` that has no
+        numbers. Labels that y lacks are learned and used if a label below them is in y, but not
+        predicted. None: a separator is guessed, and used only if the part before it is itself a
+        label, in every name that contains it. "none": no hierarchy.
 
     Attributes
     ----------

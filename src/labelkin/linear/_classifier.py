@@ -152,7 +152,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. A label
             is fitted to the samples for which it is known.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is the same as the sample twice, 0 as none at all.
+            A weight of 2 has the same effect as repeating the sample, and 0 as removing it.
 
         Returns
         -------
