@@ -201,7 +201,7 @@ class LabelDecision(BaseEstimator):
         scores, labels, cells = scores[rows], Y[rows], known[rows]
         target = np.where(cells, labels, np.nan)
         if guarantee := parse_guarantee(self.decision):
-            # Labels that are constant in training are not set apart: they are part of new rows.
+            # Labels that are constant in training are included: they are part of new rows.
             scores = _top_first(scores) if self.at_least_one_ else scores
             self.thresholds_ = guaranteed_thresholds(*guarantee, scores, target)
             return self

@@ -22,7 +22,7 @@ GUARANTEES = ("recall", "precision", "macro_recall", "macro_precision")
 """What a decision such as "recall:0.9" can guarantee."""
 
 CERTAINTY = 0.9
-"""Probability over the rows at hand with which a level of precision holds."""
+"""Probability, over draws of the rows, with which a level of precision holds."""
 
 # Tested thresholds, decreasing, as log odds. They must not depend on the labels. More of them cost
 # little power, since a rejection passes its share of the error level on to the next.

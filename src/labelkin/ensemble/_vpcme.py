@@ -116,8 +116,8 @@ class VPCMEClassifier(ConstraintEnsemble):
 
     Labels may be unknown in some samples (NaN in y), with ML-kNN or another base that takes them.
     The similarity of two samples is then that of the labels known in both, and two samples without
-    such a label are no pair. A sample is misclassified if a known label is; one without known
-    labels is in no pair and keeps its weight.
+    such a label are not paired. A sample is misclassified if one of its known labels is; a sample
+    without known labels is in no pair and keeps its weight.
 
     References
     ----------

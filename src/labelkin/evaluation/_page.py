@@ -333,7 +333,7 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     """Return the positions of the worst mistakes, the largest first.
 
     The size of a row's mistake is the largest `odds_against` among its labels that were decided
-    wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
+    wrongly; for scores that are not probabilities, the largest distance from 0. Rows without a
     mistake are left out.
     """
     wrong = np.flatnonzero(found.given != found.predicted)

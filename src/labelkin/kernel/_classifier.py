@@ -210,7 +210,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             )
         X = rows.gather()
         # For explanations
-        self._typical = None  # the columns of a kernel matrix are no features
+        self._typical = None  # the columns of a kernel matrix are not features
         if self.kernel != "precomputed":
             self._typical = to_device_of(typical_values(X), X)
         self._label_bits = to_device_of(np.packbits(labels.Y > 0, axis=1), X)

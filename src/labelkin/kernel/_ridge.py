@@ -354,13 +354,13 @@ def choose_clear_ridges(
     shrinkage: float,
     counted: Array | None = None,
 ) -> Array:
-    """Return one ridge for all labels, but for labels whose own ridge is clearly better.
+    """Return one ridge for all labels, except those whose own ridge is clearly better.
 
     That is, by more than two standard errors of the leave-one-out squared error. A ridge chosen by
-    few positives fits their chance, and out-of-sample scores with it depend on the labels it was
-    chosen by: of 400 rows and 150 weak labels, they were rated 0.6 points of average precision
-    too high, on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments
-    are those of `choose_ridges`.
+    few positives overfits, and out-of-sample scores then depend on the labels by which it was
+    chosen: with 400 rows and 150 weak labels, average precision was estimated 0.6 points too high,
+    on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments are those of
+    `choose_ridges`.
     """
     if labels.known is not None:
         some = _unknown.some_labels(labels)

@@ -74,7 +74,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     oof_proba_ : ndarray of shape (n_samples, n_labels)
         Only if `calibrate` was True, or "auto" with ``C="auto"``: probabilities of the training
         samples by models fitted without any sample of their fold, calibrated by curves fitted
-        without the fold, but for the one slope that all labels share.
+        without the fold, except for the slope that all labels share.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)

@@ -235,7 +235,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             self.remainder_ = (max(missed, 0.0) * labels.counts.means).astype(np.float32)
             self.n_held_out_ = int(n_held_out)
 
-            # All rows, but for the trees
+            # All rows, except for the trees
             self.sources_ = self._make_sources(trees, X, labels, texts)
             self.ranker_.frequency_ = log_frequency(labels)
             progress.step()
@@ -397,7 +397,7 @@ def _as_csr(X: Any) -> Matrix:
 
 
 def _best_threshold(proba: Array, relevant: Array, weight: Array, total: float) -> float:
-    """Return the threshold with the highest F1; `total` includes pairs that are no candidates."""
+    """Return the threshold with the highest F1; `total` includes pairs without a candidate."""
     if not relevant.any():
         return 0.5
     order = np.argsort(-proba, kind="stable")

@@ -179,7 +179,7 @@ def _parse(body: bytearray) -> tuple[Any, Any]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no number in JSON")
+        raise ValueError(f"{name} is not a number in JSON")
 
     try:
         value = json.loads(body, parse_constant=refuse)

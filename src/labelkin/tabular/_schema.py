@@ -233,7 +233,7 @@ class Schema:
 def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, and what is no date, are refused.
+    Infinite numbers, and what is not a date, are refused.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name)

@@ -23,7 +23,7 @@ _NONE = {
 
 # A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
 _LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
-# Possessive quantifiers, and quotes sought only where all of them are closed: linear time.
+# Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>

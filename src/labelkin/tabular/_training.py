@@ -62,7 +62,7 @@ class TrainingData:
         return self.table.guesses
 
     def column(self, name: str, argument: str) -> Any:
-        """Return a column of the table, also one that is no feature."""
+        """Return a column of the table, also one that is not a feature."""
         known = self.table.names or ()
         if name not in known:
             raise ValueError(

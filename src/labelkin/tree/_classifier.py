@@ -80,7 +80,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Weights count as repetitions: ``min_samples_leaf``, the minimum of a numeric split and
-    the error estimates all go by weight. Scale weights to sum to the number of samples.
+    the error estimates all use weights. Scale weights to sum to the number of samples.
 
     Not supported: missing values, nominal attributes of more than two values, reduced-error
     pruning and Laplace smoothing. Two deliberate differences: J48 counts samples, not their

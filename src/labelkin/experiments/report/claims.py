@@ -30,7 +30,7 @@ from labelkin.experiments.report.table import Table, word_table
 from labelkin.experiments.report.tables import dataset_table
 
 _BASES = ("cchains", "clr")  # the methods whose base learners the paper compares
-_NO_TEXT = ("yeast", "scene", "genbase")  # the datasets that are no texts
+_NO_TEXT = ("yeast", "scene", "genbase")  # the datasets without texts
 
 
 @dataclass(frozen=True)
