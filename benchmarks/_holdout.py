@@ -1,10 +1,11 @@
-"""Published test rows beside folds: by how much figures of the folds flatter a method.
+"""Published test rows beside folds: how optimistic the cross-validated figures are.
 
-Choices that were made on the folds of a dataset favour the method they were made for. Its test
-rows were left out of them. Every method trains on more rows there than in a fold, so that its
-figures improve; the methods of other libraries, for which nothing was chosen on these data, show
-by how much to expect. A method that gains less may have been flattered by the folds; methods also
-differ in what more training rows bring, so that only a large difference tells.
+Choices that were made on the folds of a dataset favour the method they were made for. Its test rows
+were left out of them. Every method trains on more rows there than in a fold, so that its figures
+improve; the methods of other libraries, for which nothing was chosen on these data, show how much
+improvement to expect. If a method improves less, its cross-validated figures may be optimistic;
+methods also gain differently from more training rows, so that only a large difference is
+meaningful.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ _PRECISION = MEASURES["average_precision"]
 
 
 @dataclass(frozen=True)
-class Flattery:
+class Optimism:
     """Methods on the same datasets by folds and on the published test rows."""
 
     folds: Comparison
@@ -69,12 +70,12 @@ class Flattery:
         return float(self.changes[[name for name in self.methods if name in PEERS]].mean())
 
 
-def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
+def optimism_table(folds: Comparison, holdout: Comparison) -> Table | None:
     """Return one row per method: ranks and average precision by folds and on test rows.
 
     None where the two comparisons share no dataset or no method of another library.
     """
-    found = Flattery(folds, holdout)
+    found = Optimism(folds, holdout)
     if not found.datasets or not set(found.methods) & set(PEERS):
         return None
     numbers = {
@@ -92,13 +93,13 @@ def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
     }
     n = len(found.datasets)
     return Table(
-        name="flattery",
+        name="optimism",
         title="Published test rows beside folds",
         caption=f"Over {listing(found.datasets)}. Ranks are over {n} datasets × 5 metrics, among "
         "these methods. Change: average precision on test rows minus that by folds, whose models "
         "have fewer training rows. Shortfall: the mean change of the methods of other libraries "
         f"({signed(found.expected)}), for which nothing was chosen on these data, minus the "
-        "method's own: by how much figures by folds may be too high.",
+        "method's own: by how much cross-validated figures may be too high.",
         corner="Method",
         columns={
             "rank_folds": "Rank by folds",
@@ -113,22 +114,23 @@ def flattery_table(folds: Comparison, holdout: Comparison) -> Table | None:
     )
 
 
-def flattery_findings(
+def optimism_findings(
     folds: Comparison, holdout: Comparison, methods: tuple[str, ...]
 ) -> list[str]:
-    """Return which method leads on the test rows, and by how much the folds flatter `methods`.
+    """Return which method leads on the test rows, and how optimistic the folds are for `methods`.
 
     These are the methods for which choices were made on the folds.
     """
-    found = Flattery(folds, holdout)
-    if flattery_table(folds, holdout) is None:
+    found = Optimism(folds, holdout)
+    if optimism_table(folds, holdout) is None:
         return []
     ranks, before = found.ranks(holdout), found.ranks(folds)
     n, k = len(found.datasets), len(found.methods)
     sentences = [
         f"On the published test rows of {n} datasets, on which no choice was made, "
         f"{leader_phrase(ranks)} over {n} × 5 dataset–metric pairs, {ranks.min():.2f} among {k} "
-        f"methods. By folds of the training rows, {leader_phrase(before)}, {before.min():.2f}."
+        f"methods. By cross-validation on the training rows, {leader_phrase(before)}, "
+        f"{before.min():.2f}."
     ]
     judged = [name for name in methods if name in found.methods]
     if judged:
@@ -141,6 +143,6 @@ def flattery_findings(
             + ("The difference, " if len(judged) == 1 else "The differences, ")
             + f"{listing(shortfalls)} points, "
             + ("estimates" if len(judged) == 1 else "estimate")
-            + " by how much figures by folds are too high (negative: too low)."
+            + " by how much cross-validated figures are too high (negative: too low)."
         )
     return sentences

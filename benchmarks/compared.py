@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from _holdout import flattery_findings, flattery_table
+from _holdout import optimism_findings, optimism_table
 
 from labelkin.experiments.report import figures
 from labelkin.experiments.report.comparison import Comparison, method_title
@@ -101,8 +101,8 @@ def page(recorded, folder, folds=None):
         names = listing([method_title(name) for name in apart])
         parts.append(f"{names} are second settings of a method: listed below, but not ranked.")
     if folds is not None:
-        parts += flattery_findings(folds, comparison, ("kin", "krr"))
-        beside = flattery_table(folds, comparison)
+        parts += optimism_findings(folds, comparison, ("kin", "krr"))
+        beside = optimism_table(folds, comparison)
         parts += [beside.to_markdown()] if beside else []
     parts.append(table.to_markdown())
     if folder:

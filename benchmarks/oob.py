@@ -21,7 +21,7 @@ from labelkin.metrics import evaluate
 
 
 def fit(X, Y, members, bag, most_weight=5.0):
-    with mock.patch("labelkin.ensemble._vpcme.MOST_WEIGHT", most_weight):
+    with mock.patch("labelkin.ensemble._vpcme.MAX_WEIGHT", most_weight):
         return VPCMEClassifier(n_estimators=members, bag=bag, random_state=0).fit(X, Y)
 
 

@@ -59,8 +59,8 @@ print(f"test part: {average_precision(y_test, best.predict_proba(X_test)):.4f}")
 # Calibrate, and choose label sets
 # --------------------------------
 # The majority vote predicts too few labels. ``calibrate=True`` corrects the probabilities, and
-# `LabelDecision` chooses cuts for a metric. Both are learned from out-of-bag predictions, and the
-# test part is used only at the end.
+# `LabelDecision` chooses thresholds for a metric. Both are learned from out-of-bag predictions,
+# and the test part is used only at the end.
 calibrated = VPCMEClassifier(
     n_estimators=30, threshold=best.threshold, bag=0.6, calibrate=True, random_state=0
 ).fit(X_train, y_train)

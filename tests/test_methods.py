@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
-from labelkin.methods import METHODS, behind_dense_rows, user_method
+from labelkin.methods import METHODS, user_method, with_dense_rows
 from support.data import make_data
 
 
@@ -32,7 +32,7 @@ def test_methods_are_described(name):
 
 def test_sparse_rows_are_made_dense():
     X, Y = make_data(n=40, q=2)
-    model = behind_dense_rows(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    model = with_dense_rows(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
     np.testing.assert_array_equal(model.predict(sparse.csr_array(X)), model.predict(X))
 
 

@@ -36,7 +36,7 @@ from labelkin.metrics import METRICS
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 
-from _holdout import Flattery, flattery_findings  # noqa: E402
+from _holdout import Optimism, optimism_findings  # noqa: E402
 
 BENCHMARKS = ROOT / "benchmarks" / "README.md"
 RESULTS = ROOT / "results"
@@ -216,8 +216,8 @@ def holdout() -> str:
     if not HOLDOUT.exists():
         return ""
     folds, found = compare(FRONTIER), compare(HOLDOUT)
-    beside = Flattery(folds, found)
-    sentences = " ".join(flattery_findings(folds, found, OURS))
+    beside = Optimism(folds, found)
+    sentences = " ".join(optimism_findings(folds, found, OURS))
     if absent := [method_title(name) for name in OURS if name not in beside.methods]:
         sentences += f" Not yet run there: {listing(absent)}."
     ranks, precision = beside.ranks(found), beside.precision(found)
@@ -304,11 +304,12 @@ def agreement() -> str:
     precision = float(rows["vpcme"]["average_precision median difference"])
     loss = float(rows["vpcme"]["ranking_loss median difference"])
     return (
-        f"Of the {total} published means of the five compared methods, {near} are within two "
-        "published standard deviations of ours, with the settings that the published columns match "
-        f"and ties by label index as in Mulan; of VPCME's own {own_total}, {own} are. Its measured "
-        f"average precision differs from the published one by {signed(precision)} points (median "
-        f"over the datasets), its ranking loss by {signed(loss)} "
+        f"{near} of the {total} published means of the five compared methods are within two "
+        "published standard deviations of ours, if ties are broken by label index as in Mulan and "
+        "each method has the settings that match its published column. For VPCME itself, "
+        f"{own} of {own_total} are. Its measured average precision differs from the published one "
+        f"by {signed(precision)} points (median over the datasets), its ranking loss by "
+        f"{signed(loss)} "
         "([table](results/tables/agreement_index.md))."
     )
 

@@ -1,9 +1,9 @@
 """Classifiers by name: the paper's methods with its settings (section 4.3.1), and others.
 
-The command line, the export to ONNX and the experiments take their methods from here. A
-user's own classifier becomes a method by ``name=module:factory``: the factory is anything
-importable that gives a scikit-learn classifier (a class, a function without required
-arguments, or an estimator). A classifier of one target is trained label by label.
+The command line, the export to ONNX and the experiments take their methods from here. A user's own
+classifier becomes a method by ``name=module:factory``: the factory is anything importable that
+returns a scikit-learn classifier (a class, a function without required arguments, or an estimator).
+A classifier of one target is trained label by label.
 """
 
 import inspect
@@ -49,17 +49,17 @@ def to_dense(X: Any) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def behind_dense_rows(*steps: Any) -> Any:
+def with_dense_rows(*steps: Any) -> Any:
     """Return a pipeline of the steps that accepts sparse matrices and makes them dense."""
     return make_pipeline(FunctionTransformer(to_dense, accept_sparse=True), *steps)
 
 
 def _range_scaled(model: Any) -> Any:
     """Return the model behind a scaling of each feature to [0, 1] on the training rows."""
-    return behind_dense_rows(MinMaxScaler(), model)
+    return with_dense_rows(MinMaxScaler(), model)
 
 
-# Classifiers are named through the package, which imports the room of each when it is made.
+# Classifiers are named through the package, which imports the module of each when it is made.
 _METHODS = (
     Method(
         "rakel",
@@ -194,8 +194,8 @@ class ImportedFactory:
         model = clone(found) if is_estimator else found()
         if not (hasattr(model, "fit") and hasattr(model, "predict")):
             raise ValueError(
-                f"{self.spec} gives {type(model).__name__}, which has no fit and predict: "
-                "it must give a scikit-learn classifier."
+                f"{self.spec} gives {type(model).__name__}, which has no fit and predict: it must "
+                "return a scikit-learn classifier."
             )
         return model
 

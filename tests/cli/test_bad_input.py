@@ -119,7 +119,7 @@ fit nowhere/else.csv --labels a,b                   # There is no file
 fit nowhere                                         # nor a dataset of that name
 fit folder --labels a,b                             # folder
 fit folder.csv --labels a,b                         # folder
-fit noformat.dat --labels a,b                       # the format is unknown
+fit noformat.dat --labels a,b                       # no known format
 fit n.csv                                           # the label columns are unknown
 fit n.csv --labels a,c                              # no column 'c'
 fit n.csv --labels A,b                              # could be meant: a
@@ -173,7 +173,7 @@ fit n.csv --labels a,b --decide f2                  # no such decision
 fit n.csv --labels a,b --decide cost:               # cost:FN=5
 fit n.csv --labels a,b --decide cost:FN=-1          # positive numbers
 fit n.csv --labels a,b --decide cost:XX=1           # cost:FN=5
-fit n.csv --labels a,b --decide f1 --threshold 0.3  # exclude each other
+fit n.csv --labels a,b --decide f1 --threshold 0.3  # cannot be combined
 fit n.csv --labels a,b --threshold 3                # a probability from 0 to 1
 fit n.csv --labels a,b --threshold nan              # a probability from 0 to 1
 fit n.csv --labels a,b --threshold a=               # a probability from 0 to 1
@@ -227,7 +227,7 @@ fit nolabels.arff --labels z                        # no column 'z'
 fit nested.arff --labels y                          # unknown attribute type
 fit multi.arff --labels x                           # label 'x' holds
 fit damaged.svm                                     # not a LibSVM row
-fit n.labelkin --labels a,b                            # the format is unknown
+fit n.labelkin --labels a,b                            # no known format
 fit digit-scenes --labels a,b --text words          # no column 'words'
 predict                                             # Missing argument
 predict n.labelkin                                     # Missing argument
@@ -236,7 +236,7 @@ predict folder n.csv                                # is a folder
 predict folder.labelkin n.csv                          # is a folder
 predict n.csv n.csv                                 # not a labelkin model
 predict n.csv n.labelkin                               # not a labelkin model
-predict cut.labelkin n.csv                             # cut short
+predict cut.labelkin n.csv                             # truncated
 predict pickle.labelkin n.csv                          # it is a pickle
 predict text.labelkin n.csv                            # not a labelkin model
 predict empty.labelkin n.csv                           # not a labelkin model
@@ -252,16 +252,16 @@ predict n.labelkin films.csv                           # no column 'x'
 predict n.labelkin letters.csv                         # 'abc' in row 2
 predict n.labelkin infinite.csv                        # infinite value in row 1
 predict n.labelkin damaged.parquet                     # not a readable Parquet file
-predict n.labelkin noformat.dat                        # the format is unknown
+predict n.labelkin noformat.dat                        # no known format
 predict n.labelkin digit-scenes                        # no column 'x'
 predict films.labelkin n.csv                           # no column 'plot'
 predict films.labelkin posts.csv                       # no column 'plot'
 predict n.labelkin n.csv --id name                     # no column 'name'
 predict n.labelkin n.csv --top -1                      # --top
 predict n.labelkin n.csv --top many                    # --top
-predict n.labelkin n.csv --out p.txt                   # end it in .csv, .parquet or .jsonl
-predict n.labelkin n.csv --out p                       # end it in .csv, .parquet or .jsonl
-predict n.labelkin n.csv --out p.parquet.gz            # end it in
+predict n.labelkin n.csv --out p.txt                   # end the name in .csv, .parquet or .jsonl
+predict n.labelkin n.csv --out p                       # end the name in .csv, .parquet or .jsonl
+predict n.labelkin n.csv --out p.parquet.gz            # end the name in
 predict n.labelkin n.csv --out taken.csv               # exists already
 predict n.labelkin n.csv --out n.csv --overwrite       # is also an input
 predict n.labelkin n.csv --out nowhere/p.csv           # there is no folder nowhere
@@ -273,7 +273,7 @@ predict n.labelkin n.csv n.csv                         # unexpected extra argume
 explain n.labelkin                                     # Missing argument
 explain n.labelkin n.csv --row 0                       # --row
 explain n.labelkin n.csv --row 31                      # n.csv has 30 rows
-explain n.labelkin n.csv --out why.txt                 # end it in .html or .png
+explain n.labelkin n.csv --out why.txt                 # end the name in .html or .png
 explain n.labelkin n.csv --training missing.csv        # give the file that it was fitted on
 explain nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
 explain n.labelkin fewer.csv                           # no column 'z'
@@ -302,7 +302,7 @@ evaluate unlabelled.csv --labels a,b                # no row has any label
 evaluate n.labelkin                                    # is a model; add the data
 evaluate nowhere.labelkin n.csv                        # There is no file nowhere.labelkin
 evaluate n.csv n.csv                                # not a labelkin model
-evaluate cut.labelkin n.csv                            # cut short
+evaluate cut.labelkin n.csv                            # truncated
 evaluate pickle.labelkin n.csv                         # it is a pickle
 evaluate n.labelkin renamed.csv                        # no column 'x'
 evaluate n.labelkin letters.csv                        # not a number

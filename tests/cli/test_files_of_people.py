@@ -199,8 +199,8 @@ def test_doubts_are_said_with_the_option(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     messy(tmp_path / "messy.csv")
     _, err = run(capsys, "fit", "messy.csv", "--labels", "tags", "-m", "mlknn")
-    assert "(--ignore-case decides)" in err
-    assert "(--no-label decides)" in err
+    assert "(set --ignore-case)" in err
+    assert "(set --no-label)" in err
     assert "labels: " in err
 
 

@@ -59,7 +59,9 @@ def test_the_frontier_has_fixed_folds(capsys):
     with Store("results.db") as store:
         assert store.facts()["folds"] == "5 random folds of seed 0"
     assert main([*QUICK, "--jobs", "1"]) == 2  # other folds: not into this store
-    assert "holds cells with other folds (5 random folds of seed 0)" in capsys.readouterr().err
+    assert (
+        "holds cells that differ in the folds (5 random folds of seed 0)" in capsys.readouterr().err
+    )
 
 
 def test_published_test_rows(capsys):
@@ -102,7 +104,7 @@ def test_ones_own_data_and_method_join(capsys):
     with open("films.csv", "a") as file:
         file.write("\n1,1,1,1\n")
     assert main([*command, "--repeats", "2"]) == 2
-    assert "holds cells with other data of films" in capsys.readouterr().err
+    assert "holds cells that differ in the data of films" in capsys.readouterr().err
 
 
 def test_the_readmes_own_table(capsys):

@@ -353,7 +353,7 @@ def refused(info, error, words, home):
 def test_cut_connection(server, no_cache, tmp_path):
     info = tiny(server)
     server.cut = True
-    message = refused(info, ConnectionError, "the connection was cut", tmp_path)
+    message = refused(info, ConnectionError, "the connection was interrupted", tmp_path)
     assert "LABELKIN_DATA" in message
     assert server.url("")[:-1] in message
     server.cut = False

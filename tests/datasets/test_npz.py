@@ -83,8 +83,8 @@ def test_minimal_file(tmp_path):
         ({"split": np.array([0])}, "split is not a vector of 2"),
         ({"split": np.array([0, 256])}, "split holds other values than 0"),
         ({"split": np.array([-1, 1])}, "split holds other values than 0"),
-        ({"feature_n_values": np.array([2**32, 0])}, "that is no count of values"),
-        ({"feature_n_values": np.array([-1, 0])}, "that is no count of values"),
+        ({"feature_n_values": np.array([2**32, 0])}, "that is not a count"),
+        ({"feature_n_values": np.array([-1, 0])}, "that is not a count"),
         ({"feature_n_values": np.array([0.5, 1])}, "feature_n_values is not a vector"),
     ],
 )

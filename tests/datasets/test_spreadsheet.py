@@ -237,4 +237,4 @@ def test_a_title_above_the_table(tmp_path):
     found = read_table(write_bytes(tmp_path / "t.ods", ods("".join(rows))))
     assert found.names == ["a", "b", "c"]
     assert found.n_rows == 3
-    assert found.guesses[0].text == "what stands above row 3 left out"
+    assert found.guesses[0].text == "the rows above row 3 left out"

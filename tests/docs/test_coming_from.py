@@ -37,7 +37,7 @@ def test_the_code_runs(text, tmp_path, monkeypatch, capsys):
     names: dict = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
-    assert "most alike" in capsys.readouterr().out
+    assert "most similar training rows" in capsys.readouterr().out
 
 
 def test_every_class_of_scikit_multilearn_is_there(text):

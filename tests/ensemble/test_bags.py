@@ -13,7 +13,7 @@ from sklearn.multioutput import MultiOutputClassifier
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.calibration._curves import SlopeCalibration
 from labelkin.constraints import ConstraintSampler, draw_bag, label_similarity
-from labelkin.ensemble._vpcme import MOST_WEIGHT, bound_weights, reweight
+from labelkin.ensemble._vpcme import MAX_WEIGHT, bound_weights, reweight
 from labelkin.metrics import METRICS, average_precision, hamming_loss
 from support.data import make_data
 
@@ -208,7 +208,9 @@ def test_the_score_is_that_of_new_samples():
 @BOTH
 def test_samples_in_every_bag_warn_once_and_are_nan(Ensemble):
     X, Y = make_data(60)
-    with pytest.warns(UserWarning, match="no out-of-bag prediction; more members") as caught:
+    with pytest.warns(
+        UserWarning, match="no out-of-bag prediction; increase n_estimators"
+    ) as caught:
         model = Ensemble(n_estimators=2, bag=0.8, random_state=0).fit(X, Y)
     assert len(caught) == 1
     missing = np.isnan(model.oob_proba_).all(axis=1)
@@ -324,7 +326,7 @@ def test_vpcme_reweights_by_the_samples_outside():
         w[wrong] *= 1 + theta
         w[rows] *= mass / w[rows].sum()
         theta = model.errors_[m]
-    assert w.max() * 70 < MOST_WEIGHT  # the guard had nothing to do here
+    assert w.max() * 70 < MAX_WEIGHT  # the guard had nothing to do here
     np.testing.assert_allclose(model.sample_weights_, w)
 
 
@@ -368,11 +370,11 @@ def test_weights_cannot_run_away(monkeypatch):
             w = reweight(w, outside < 3, 0.9, outside)
         return w.max() * 60
 
-    assert heaviest() <= MOST_WEIGHT * (1 + 1e-9)
+    assert heaviest() <= MAX_WEIGHT * (1 + 1e-9)
     model = VPCMEClassifier(Hopeless(), n_estimators=40, bag=0.6, random_state=0).fit(X, Y)
-    assert model.sample_weights_.max() * 60 <= MOST_WEIGHT * (1 + 1e-9)
-    monkeypatch.setattr("labelkin.ensemble._vpcme.MOST_WEIGHT", np.inf)
-    assert heaviest() > 3 * MOST_WEIGHT
+    assert model.sample_weights_.max() * 60 <= MAX_WEIGHT * (1 + 1e-9)
+    monkeypatch.setattr("labelkin.ensemble._vpcme.MAX_WEIGHT", np.inf)
+    assert heaviest() > 3 * MAX_WEIGHT
 
 
 def test_out_of_bag_on_yeast(paper_data):

@@ -17,7 +17,7 @@ from labelkin import LabelTreeClassifier
 from labelkin.cli import main
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._figures import MANY_METRICS, OutOfSample, label_figures
-from labelkin.evaluation._page import find_suspects, render_report, worst_rows
+from labelkin.evaluation._page import find_label_errors, render_report, worst_rows
 from labelkin.metrics import evaluate
 from support.predicted import Predicted
 from support.shared import build_once
@@ -181,7 +181,7 @@ def test_a_sure_label_that_is_not_given_is_suspected():
     y.eliminate_zeros()
     names = tuple("abcdefghij")
     found = OutOfSample(names, np.arange(n), y, scores > 0.5, scores, np.full(10, 0.5))
-    suspects, count = find_suspects(found, 5)
+    suspects, count = find_label_errors(found, 5)
     assert count == 1
     assert (suspects[0]["row"], suspects[0]["label"], suspects[0]["given"]) == (8, "h", False)
 

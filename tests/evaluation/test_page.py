@@ -137,7 +137,7 @@ def test_the_page_of_a_model_names_it_and_has_no_learning_curve(pages):
     page = Elements.of_file(pages / "model.html")
     assert "model.labelkin: Micro F1" in page.text
     assert "SHA-256 of the model" in page.text
-    assert "A learning curve needs models of fewer rows" in page.text
+    assert "A learning curve needs models fitted to fewer rows" in page.text
     assert "rows also in training 0" in page.text
 
 
@@ -207,7 +207,7 @@ def test_methods_without_probabilities(labels, tmp_path, monkeypatch):
     words = [word for word in words if labels == "a" or word not in ("--ignore", "b")]
     assert main(["evaluate", "numbers.csv", *words, "--report", "page.html", "-q"]) == 0
     page = Elements.of_file(tmp_path / "page.html")
-    assert "The model has no probabilities to judge the given labels by." in page.text
+    assert "Given labels cannot be checked, because the model has no probabilities." in page.text
     data = inline_data(read(tmp_path / "page.html"))
     assert not data["are_probabilities"]
     assert data["thresholds"][0] < 0 < data["thresholds"][-1]

@@ -9,7 +9,7 @@ from sklearn.metrics import precision_score, recall_score
 from labelkin.evaluation._figures import OutOfSample
 from labelkin.evaluation._page import (
     describe_growth,
-    find_suspects,
+    find_label_errors,
     label_curves,
     odds_against,
     worst_rows,
@@ -56,7 +56,7 @@ def test_scores_that_are_no_probabilities_raise_no_suspicion():
     found = make_predictions()
     other = replace(found, scores=10 * found.scores - 5, thresholds=np.zeros(3))
     assert label_curves(other.y[:, 0], other.scores[:, 0], np.zeros(1), False)["bins"] == []
-    assert find_suspects(other, 5) == ([], 0)
+    assert find_label_errors(other, 5) == ([], 0)
 
 
 # -------------------------------------------------------------------------- learning curve
@@ -108,11 +108,11 @@ def test_flipped_labels_are_suspected():
     flipped = rng.choice(2000, 12, replace=False)
     y[flipped, rng.integers(2, size=12)] ^= 1
     found = OutOfSample(("a", "b", "c"), np.arange(2000), y, (p > 0.5).astype(int), p, np.ones(3))
-    suspects, count = find_suspects(found, 50)
+    suspects, count = find_label_errors(found, 50)
     assert count == len(suspects)
     assert {one["row"] - 1 for one in suspects} == set(flipped)
     assert all(one["given"] == y[one["row"] - 1, "abc".index(one["label"])] for one in suspects)
-    assert len(find_suspects(found, 5)[0]) == 5
+    assert len(find_label_errors(found, 5)[0]) == 5
 
 
 def test_a_row_unlike_the_others_does_not_fill_the_list():
@@ -122,7 +122,7 @@ def test_a_row_unlike_the_others_does_not_fill_the_list():
     p[7], p[9, 3] = 1 - p[7], 1 - p[9, 3]  # all labels of one row, one of another
     names = tuple(f"label {j}" for j in range(30))
     found = OutOfSample(names, np.arange(500), y, (p > 0.5).astype(int), p, np.full(30, 0.5))
-    suspects, count = find_suspects(found, 20)
+    suspects, count = find_label_errors(found, 20)
     assert count >= 20
     assert [one["row"] for one in suspects].count(8) == 2
     assert 10 in [one["row"] for one in suspects]
@@ -130,7 +130,7 @@ def test_a_row_unlike_the_others_does_not_fill_the_list():
 
 def test_right_probabilities_raise_hardly_any_suspicion():
     found = make_predictions(5000)
-    _, count = find_suspects(found, 10)
+    _, count = find_label_errors(found, 10)
     assert count < 0.005 * found.y.size
 
 
@@ -140,4 +140,4 @@ def test_overconfident_probabilities_are_corrected():
     y = rng.integers(2, size=(500, 2))
     p = np.where(rng.random(y.shape) < 0.8, y, 1 - y).astype(float)
     found = OutOfSample(("a", "b"), np.arange(500), y, p.astype(int), p, np.ones(2))
-    assert find_suspects(found, 10) == ([], 0)
+    assert find_label_errors(found, 10) == ([], 0)

@@ -31,7 +31,7 @@ def test_groups_are_in_one_fold():
     assert (
         "rows with the same group (24 groups of up to 5 rows) are in one fold" in found.remarks[0]
     )
-    assert "with rows at random" in found.remarks[0]
+    assert "in random folds" in found.remarks[0]
 
 
 def test_rows_without_a_group_and_a_large_group():
@@ -117,5 +117,5 @@ def test_columns_of_a_table():
     assert len(found.split_remarks) == 2
     with pytest.raises(ValueError, match=r"time dey: X has no such column. Did you mean day"):
         compare(KNN, table, labels=["red", "blue"], time="dey")
-    with pytest.raises(ValueError, match="beside y, give their values"):
+    with pytest.raises(ValueError, match="with y, pass their values"):
         run(X, y, groups="patient")

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from labelkin import BinaryRelevanceClassifier, MLkNNClassifier
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._figures import OutOfSample, evaluate_judged, label_figures
-from labelkin.evaluation._page import find_suspects, worst_rows
+from labelkin.evaluation._page import find_label_errors, worst_rows
 from labelkin.metrics import evaluate
 from support.data import make_data
 
@@ -81,7 +81,7 @@ def test_unknown_labels_are_no_mistakes():
     assert (worst_rows(once, 200) % 4 == 1).all()
     y = np.where(np.arange(120)[:, None] == 1, [0.0, np.nan], np.where(y == 0, np.nan, y))
     once = OutOfSample(("a", "b"), np.arange(120), y, labels, scores, np.full(2, 0.5))
-    suspects, _ = find_suspects(once, 200)
+    suspects, _ = find_label_errors(once, 200)
     assert suspects
     assert not any(np.isnan(y[one["row"] - 1, "ab".index(one["label"])]) for one in suspects)
 

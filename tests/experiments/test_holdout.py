@@ -12,7 +12,7 @@ from labelkin.experiments.report.ranks import leader_phrase, overall_table
 from labelkin.experiments.run.results import check_results
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from _holdout import flattery_findings, flattery_table
+from _holdout import optimism_findings, optimism_table
 
 METRICS = ("hamming_loss", "ranking_loss", "one_error", "coverage", "average_precision")
 
@@ -35,7 +35,7 @@ ON_TEST_ROWS = compare({"kin": 0.70, "krr": 0.48, "lr": 0.51, "rf": 0.43}, folds
 
 
 def test_the_change_of_each_method_beside_that_of_other_libraries():
-    table = flattery_table(BY_FOLDS, ON_TEST_ROWS)
+    table = optimism_table(BY_FOLDS, ON_TEST_ROWS)
     assert list(table.rows) == ["kin", "lr", "krr", "rf"]
     assert [table.entry("krr", column).text for column in table.columns] == [
         *("2.00", "3.00"),
@@ -46,12 +46,12 @@ def test_the_change_of_each_method_beside_that_of_other_libraries():
 
 
 def test_in_sentences():
-    first, second = flattery_findings(BY_FOLDS, ON_TEST_ROWS, ("kin",))
+    first, second = optimism_findings(BY_FOLDS, ON_TEST_ROWS, ("kin",))
     assert "Kin ensemble has the best average rank over 2 × 5" in first
     assert (
         "changes by +2.00 points for the methods of other libraries and by 0.00 for Kin" in second
     )
-    assert "The difference, +2.00 points, estimates by how much figures by folds" in second
+    assert "The difference, +2.00 points, estimates by how much cross-validated figures" in second
 
 
 def test_no_tests_and_no_published_figures_without_folds():
@@ -64,8 +64,8 @@ def test_no_tests_and_no_published_figures_without_folds():
 
 def test_nothing_in_common():
     other = compare({"kin": 0.7, "krr": 0.6}, folds=5)
-    assert flattery_table(other, ON_TEST_ROWS) is None
-    assert flattery_findings(other, ON_TEST_ROWS, ("kin",)) == []
+    assert optimism_table(other, ON_TEST_ROWS) is None
+    assert optimism_findings(other, ON_TEST_ROWS, ("kin",)) == []
 
 
 def test_all_leaders_are_named():

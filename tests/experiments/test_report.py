@@ -10,7 +10,7 @@ for package in ("matplotlib", "scikit_posthocs", "jinja2"):
 
 from labelkin.experiments.report.page import write_report
 from labelkin.experiments.report.published import MEASURES
-from labelkin.experiments.run.results import Recorded, read_results
+from labelkin.experiments.run.results import StoredResults, read_results
 from labelkin.experiments.run.store import Store
 from support.browser import (
     js,
@@ -38,7 +38,7 @@ def report(tmp_path_factory):
     sweeps = frame["method"].str.contains("@")
     frame.loc[sweeps, [*MEASURES][5:]] = np.nan
     again = sweeps & frame["dataset"].isin(["business", "entertainment"])
-    recorded = Recorded(frame[~again], ENVIRONMENT)
+    recorded = StoredResults(frame[~again], ENVIRONMENT)
     folder = build_once(
         tmp_path_factory,
         "report",

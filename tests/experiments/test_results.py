@@ -59,8 +59,8 @@ def test_of_a_cell_in_several_files_the_first_is_kept_unless_it_failed(tmp_path)
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"folds": "10 random folds"}, r"b\.db has other folds \(10 random folds\)"),
-        ({"estimator": "M(2)"}, r"b\.db has other settings of m \(M\(2\)\)"),
+        ({"folds": "10 random folds"}, r"b\.db differs in the folds \(10 random folds\)"),
+        ({"estimator": "M(2)"}, r"b\.db differs in the settings of m \(M\(2\)\)"),
     ],
 )
 def test_stores_that_do_not_fit_are_refused(tmp_path, other, message):

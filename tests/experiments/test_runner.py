@@ -94,7 +94,7 @@ def test_a_cell_that_fails_is_stored_and_the_rest_goes_on(own, tmp_path):
     assert (found := run(failing, path)).computed == 6
     assert not found.failures
     own["fails"] = Method("fails", "fails", METHODS["br"].make, "")
-    with pytest.raises(ValueError, match="other settings of fails"):
+    with pytest.raises(ValueError, match="differ in the settings of fails"):
         run(failing, path, retry=True)
 
 

@@ -179,11 +179,11 @@ def test_other_facts_are_refused(path):
     with Store(path, write=True) as store:
         begin(store, data_of_d="aa", settings_of_m="M(k=1)")
         begin(store, data_of_d="aa", settings_of_m="M(k=1)")
-        with pytest.raises(ValueError, match=r"other folds \(5 random folds\) than .*\(10 random"):
+        with pytest.raises(ValueError, match=r"the folds \(5 random folds\) from .*\(10 random"):
             begin(store, "10 random folds")
-        with pytest.raises(ValueError, match=r"other data of d \(aa\) than this run \(bb\)"):
+        with pytest.raises(ValueError, match=r"the data of d \(aa\) from this run \(bb\)"):
             begin(store, data_of_d="bb")
-        with pytest.raises(ValueError, match=r"other settings of m \(M\(k=1\)\) than"):
+        with pytest.raises(ValueError, match=r"the settings of m \(M\(k=1\)\) from"):
             begin(store, settings_of_m="M(k=2)")
         assert store.facts()["settings of m"] == "M(k=1)"
 

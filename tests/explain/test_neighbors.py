@@ -103,7 +103,7 @@ def test_text_of_one_member():
     assert str(found).splitlines() == [
         "✓ 0  0.82 ████████████████      1 of 2 neighbours",  # 0.75 · 3/8 to 0.25 · 1/4
         "✓ 1  0.72 ██████████████        1 of 2 neighbours",  # 3/8 · 3/5 to 5/8 · 1/7
-        "most alike:",
+        "most similar training rows:",
         "  training row 5: no label",
         "  training row 4: 0, 1",
     ]
@@ -167,7 +167,7 @@ def test_one_dimensional_target(scenes):
 def test_a_lone_training_sample():
     found = MLkNNClassifier().fit([[0.0]], [[1, 0]]).explain([1.0])
     assert found.n_neighbors == len(found.rows) == 0
-    assert "most alike" not in str(found)
+    assert "most similar training rows" not in str(found)
 
 
 def test_refusals(scenes):

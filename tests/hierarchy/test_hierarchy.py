@@ -272,7 +272,7 @@ def test_a_cycle_in_a_model_file_is_refused(tmp_path):
     model.hierarchy_.edges = np.array([[0, 1], [1, 0]])
     refused(save_unchecked(model, tmp_path / "m.labelkin"), "cycle")
     model.hierarchy_.edges = np.array([[0, 9]])
-    refused(save_unchecked(model, tmp_path / "m.labelkin"), "do not fit together")
+    refused(save_unchecked(model, tmp_path / "m.labelkin"), "do not match")
 
 
 def test_columns_of_an_array_and_decisions_around():

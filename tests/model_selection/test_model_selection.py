@@ -18,8 +18,8 @@ from labelkin.model_selection import (
     train_test_split,
 )
 from labelkin.model_selection._stratify import (
-    _deal,
-    _deal_all,
+    _assign_all,
+    _assign_rows,
     _Parts,
     _repair_labels,
     _repair_sizes,
@@ -67,12 +67,12 @@ def test_dealing_at_once_is_dealing_row_by_row(wants, fraction, n_rows):
         expected.append(best)
         w[best] -= 1
         r[best] -= 1
-    assert _deal(wanted, room, n_rows, None).tolist() == expected
+    assert _assign_rows(wanted, room, n_rows, None).tolist() == expected
 
 
 def test_ties_are_broken_by_chance_and_fairly():
     rng = np.random.RandomState(0)
-    first = [_deal(np.full(4, 2.5), np.full(4, 9.0), 1, rng)[0] for _ in range(2000)]
+    first = [_assign_rows(np.full(4, 2.5), np.full(4, 9.0), 1, rng)[0] for _ in range(2000)]
     assert np.bincount(first, minlength=4).min() > 400
 
 
@@ -92,7 +92,7 @@ def test_label_sets_are_ordered_like_words_with_the_rare_labels_first():
 def test_the_greedy_pass_spreads_the_rarest_label_perfectly():
     Y = sparse.csr_array(imbalanced(), dtype=float)
     state = _Parts(Y, np.full(5, 1 / 5))
-    _deal_all(state, np.random.RandomState(0))
+    _assign_all(state, np.random.RandomState(0))
     assert np.ptp(state.wanted[:, 0]) <= 1  # of these labels the first is the rarest
 
 
@@ -126,7 +126,7 @@ def test_equal_rows_may_share_a_fold():
 def test_repairs_make_sizes_exact_and_labels_more_even():
     Y = sparse.csr_array(imbalanced(), dtype=float)
     state = _Parts(Y, np.full(7, 1 / 7))
-    _deal_all(state, np.random.RandomState(0))
+    _assign_all(state, np.random.RandomState(0))
 
     def consistent():
         for part in range(7):

@@ -79,7 +79,7 @@ def test_there_is_a_file_of_this_release():
 def test_truncated(saved, share):
     raw = saved.read_bytes()
     saved.write_bytes(raw[: int(share * len(raw))])
-    refused(saved, "cut short")
+    refused(saved, "truncated")
 
 
 HEADS = {

@@ -266,7 +266,7 @@ def test_trees_of_kin_are_as_wide_as_its_rows(data, tmp_path):
     for learner in narrow:
         learner.forest_ = wide[0].forest_
     save_model(models[0], tmp_path / "m.labelkin")
-    with pytest.raises(ValueError, match="grown on rows of another width"):
+    with pytest.raises(ValueError, match="grown on another number of features"):
         load_model(tmp_path / "m.labelkin").predict_proba(X)
 
 

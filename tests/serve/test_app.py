@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from labelkin.serve import BadRows, Limits, make_app
 from labelkin.serve._guard import HEADERS
-from labelkin.serve._service import Rows
+from labelkin.serve._service import RequestRows
 
 
 class Echo:
@@ -36,10 +36,10 @@ class Echo:
 
     def read(self, sent):
         if isinstance(sent, bytes):
-            return Rows(np.array(sent.decode().splitlines()[1:]), {})
+            return RequestRows(np.array(sent.decode().splitlines()[1:]), {})
         if "bad" in sent:
             raise BadRows("row 1 is bad.")
-        return Rows(np.array(sent, dtype=object), {})
+        return RequestRows(np.array(sent, dtype=object), {})
 
     def predict(self, rows, part):
         self.started.set()

@@ -181,7 +181,7 @@ def test_errors_name_the_column_and_the_cure():
 def test_a_copy_of_a_label_is_noted():
     frame = film_frame()
     copied = frame.assign(again=frame["drama"], seen=frame["comedy"].replace({0: "no", 1: "yes"}))
-    with pytest.warns(UserWarning, match=r"again is a copy of the label drama.*columns= decides"):
+    with pytest.warns(UserWarning, match=r"again is a copy of the label drama.*set columns="):
         small(labels=LABELS).fit(copied)
     words = copied.assign(comedy=copied["seen"])
     with pytest.warns(UserWarning, match="again is .* drama, seen is a copy of comedy: kept"):

@@ -62,7 +62,7 @@ def read_unpacked(path: str | Path) -> bytes:
             return _read_within_limit(unpack(raw), raw, path)
         except (EOFError, zlib.error) as error:
             raise FormatError(
-                path, f"the compressed file is damaged or cut short ({error})"
+                path, f"the compressed file is damaged or truncated ({error})"
             ) from error
         except OSError as error:
             if error.errno is not None:  # an error of the disk, not of the format

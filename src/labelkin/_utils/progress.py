@@ -1,4 +1,4 @@
-"""Progress of a long fit: printed line by line, shown by an observer, told to callbacks.
+"""Progress of a long fit: printed line by line, shown by an observer, reported to callbacks.
 
 A fit with many steps makes a `FitProgress` and counts them. It prints them if the estimator is
 verbose, informs the observers, such as the progress bar of the command line, and calls the
@@ -122,7 +122,7 @@ class FitProgress:
                 self.finish()
 
     def finish(self) -> None:
-        """Say that nothing is left to do."""
+        """Report that nothing is left to do."""
         self.share = 1.0
         self._inform()
         if self._task is not None:

@@ -58,7 +58,7 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
     for guess in guesses:
         options = [f"--{name.replace('_', '-')}" for name in guess.arguments if name in known]
         if guess.doubtful:
-            notes.pending.append(f"{source}: {guess.text} ({' or '.join(options)} decides)")
+            notes.pending.append(f"{source}: {guess.text} (set {' or '.join(options)})")
         elif options or not guess.arguments:
             shown.append(f"{guess.text} ({' or '.join(options)})" if options else guess.text)
     if shown:
@@ -217,6 +217,6 @@ def _read_options(
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
-        raise ValueError(f"--decimal {reading.decimal}: it is a point or a comma.")
+        raise ValueError(f"--decimal {reading.decimal}: it must be a point or a comma.")
     changed = {"delimiter": delimiter, "decimal": reading.decimal or decimal}
     return vars(reading) | changed | {"as_strings": as_strings}

@@ -110,8 +110,8 @@ class TableOptions:
     separator: Annotated[
         str | None,
         column_option(
-            help="Separator between the tags of a row; guessed if not given. With it, the one "
-            "column of --labels holds tags, also if these are words such as yes, or numbers."
+            help="Separator between the tags of a row; guessed if not given. If given, a single "
+            "column of --labels holds tags, even if these are numbers or words such as yes."
         ),
     ] = None
     ignore_case: Annotated[
@@ -184,11 +184,11 @@ class TableOptions:
     embedding: Annotated[
         Embedding,
         column_option(
-            help="Embeddings of texts, which are alike for words of similar meaning: auto uses "
+            help="Embeddings of texts, which are similar for words of similar meaning: auto uses "
             "them if the packages of the extra text are installed."
         ),
     ] = Embedding.auto
-    trend: Annotated[bool, column_option("--trend", help="Use the year of dates, too.")] = False
+    trend: Annotated[bool, column_option("--trend", help="Also use the year of dates.")] = False
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,8 @@ class ReadingOptions:
         column_option(metavar=".|,", help="Decimal mark of a CSV file; guessed if not given."),
     ] = None
     header: Annotated[
-        bool | None, column_option("--header/--no-header", help="Whether row 1 names the columns.")
+        bool | None,
+        column_option("--header/--no-header", help="Whether row 1 holds the names of the columns."),
     ] = None
     sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
     x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
@@ -336,7 +337,7 @@ class Decision:
     thresholds: dict[str, float] = field(default_factory=dict)
     """For the decision "fixed", those of single labels; the one of "" is that of all others."""
 
-    def cuts(self, label_names: Sequence[str]) -> list[float]:
+    def label_thresholds(self, label_names: Sequence[str]) -> list[float]:
         """Return the threshold of each label, for the decision "fixed"."""
         for name in self.thresholds:
             if name and name not in label_names:
@@ -363,7 +364,7 @@ class Decision:
             )
         found, known = LabelDecision(self.name), (learned or {}).get(self.name, {})
         if self.name == "fixed":
-            known = {"thresholds": self.cuts(label_names)}
+            known = {"thresholds": self.label_thresholds(label_names)}
         found.thresholds_ = np.array(known.get("thresholds", []), dtype=float)
         found.at_least_one_ = known.get("at_least_one", False)
         if len(found.thresholds_) != len(label_names):
@@ -378,9 +379,9 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
     """Return the decision that the options describe; None: the classifier's own."""
     decide, thresholds = options.decide, options.threshold
     if decide is not None and thresholds:
-        raise ValueError("--decide and --threshold exclude each other; give one of them.")
+        raise ValueError("--decide and --threshold cannot be combined; give one of them.")
     if thresholds:
-        cuts = {}
+        by_label = {}
         for text in thresholds:
             found = re.fullmatch(rf"(?:(.+)=)?\s*{_NUMBER}\s*", text, re.IGNORECASE)
             if not found or float(found[2]) > 1:
@@ -388,8 +389,8 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
                     f"--threshold {text}: it takes a probability from 0 to 1, for all labels (0.3) "
                     "or for one (LABEL=0.3)."
                 )
-            cuts[(found[1] or "").strip()] = float(found[2])
-        return Decision("fixed", cuts)
+            by_label[(found[1] or "").strip()] = float(found[2])
+        return Decision("fixed", by_label)
     if decide is None:
         return None
     if decide.lower().startswith("cost:"):
@@ -435,7 +436,7 @@ def make_model(
     if training.hierarchy is not None:
         classifier = HierarchyClassifier(classifier, training.hierarchy)
     if decision is not None:
-        cut = decision.cuts(training.labels.names) if decision.name == "fixed" else None
+        cut = decision.label_thresholds(training.labels.names) if decision.name == "fixed" else None
         classifier = DecisionClassifier(
             classifier, decision.name, cut=cut, random_state=choice.seed
         )

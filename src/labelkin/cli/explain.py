@@ -32,7 +32,7 @@ def command(
         options.output_option(
             metavar="FILE",
             help="The training data, to show training rows by identifier and text, not by number; "
-            "by default the file that the model was fitted on, if it is still there.",
+            "by default the file that the model was fitted on, if it still exists.",
         ),
     ] = None,
     out: Annotated[
@@ -52,7 +52,9 @@ def command(
     """
     if out is not None:
         if out.suffix.lower() not in (".html", ".htm", ".png"):
-            raise ValueError(f"{out}: the name does not tell the format; end it in .html or .png.")
+            raise ValueError(
+                f"{out}: the suffix gives no known format; end the name in .html or .png."
+            )
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)

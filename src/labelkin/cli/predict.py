@@ -72,8 +72,8 @@ def command(
         options.output_option(
             "--id",
             metavar="COLUMN",
-            help="Column of DATA that identifies the rows; by default the one that was recognised "
-            "in training, else they are numbered from 1.",
+            help="Column of DATA that identifies the rows; by default the one that was "
+            "recognised in training; without one, rows are numbered from 1.",
         ),
     ] = None,
     keep: Annotated[
@@ -89,7 +89,7 @@ def command(
         options.output_option(
             "--formulas/--no-formulas",
             help="With --no-formulas, texts of a CSV file that begin like a formula (=, +, -, @) "
-            "get a single quote before them, so that a spreadsheet does not compute them.",
+            "get a single quote before them, so that a spreadsheet program does not evaluate them.",
         ),
     ] = True,
     expected_sha256: options.Sha256 = None,
@@ -196,5 +196,5 @@ def _find_format(out: Path) -> str:
     if out.exists() and not out.is_file():
         return "csv"  # a pipe or a device has no suffix
     raise ValueError(
-        f"{out}: the format is unknown from the name; end it in .csv, .parquet or .jsonl."
+        f"{out}: the suffix gives no known format; end the name in .csv, .parquet or .jsonl."
     )

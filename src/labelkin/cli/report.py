@@ -13,8 +13,8 @@ def command(
         list[Path],
         typer.Argument(
             metavar="RESULTS...",
-            help="Stores written by labelkin reproduce, or results.csv files. Of a cell that "
-            "several hold, the first is used.",
+            help="Stores written by labelkin reproduce, or results.csv files. If several contain "
+            "the same cell, the first is used.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("report"),

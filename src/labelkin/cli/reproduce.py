@@ -67,7 +67,7 @@ def command(
         typer.Option(
             metavar="[NAME=]MODULE:FACTORY",
             help="Add your own method: a class, function or estimator of a module, or of a file "
-            "(mine.py:MyClassifier), that gives a scikit-learn classifier. May be repeated.",
+            "(mine.py:MyClassifier), that returns a scikit-learn classifier. May be repeated.",
         ),
     ] = None,
     data: Annotated[

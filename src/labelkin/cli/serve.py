@@ -51,7 +51,7 @@ def command(
         typer.Option(
             metavar="FILE",
             help="The training data, to show its rows in explanations; by default the file that "
-            "the model was fitted on, if it is still there.",
+            "the model was fitted on, if it still exists.",
         ),
     ] = None,
     megabytes: Annotated[

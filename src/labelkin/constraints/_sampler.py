@@ -91,7 +91,7 @@ def draw_constraints(
 
 
 class LabelSets:
-    """The distinct label sets of all samples, a CSR array of ones, and the row of each sample's.
+    """The distinct label sets of all samples, a CSR array, and the number of each sample's set.
 
     `Y` is an (n, q) matrix of 0 and 1, also on a device or on Dask. Unknown labels
     are False in `known`, or NaN in the matrix. Sets that differ in their known labels are distinct.
@@ -120,7 +120,7 @@ class LabelSets:
         return self.table(np.arange(self.n_sets), np.arange(self.n_sets))
 
     def table(self, left: Array, right: Array) -> Array:
-        """Return the similarities of all pairs between two lists; NaN: no label is in both."""
+        """Return the similarities of all pairs between two lists; NaN: none is known in both."""
         if self.known is None:
             shared = (self.distinct[left] @ self.distinct[right].T).toarray()
             return dice(shared, np.add.outer(self.sizes[left], self.sizes[right]))

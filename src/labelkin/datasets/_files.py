@@ -66,7 +66,7 @@ def _read(path: str | Path, options: Options) -> RawTable:
         raise ArgumentError(f"{path}: this format cannot be read; save it as .xlsx or CSV.")
     if suffix not in _READERS:
         raise ArgumentError(
-            f"{path}: the format is unknown from the name; end it in {', '.join(_READERS)} "
+            f"{path}: the suffix gives no known format; end the name in {', '.join(_READERS)} "
             "(and .gz or .bz2 if it is compressed)."
         )
     raw, reader, labels = read_unpacked(path), _READERS[suffix], options.labels

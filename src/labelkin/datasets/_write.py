@@ -56,7 +56,7 @@ def write(
     suffix = strip_compression(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise ArgumentError(
-            f"{path}: this format is not written; end the name in {', '.join(_SUFFIXES)}."
+            f"{path}: this format cannot be written; end the name in {', '.join(_SUFFIXES)}."
         )
     given = (data, feature_names), (target, label_names)
     data = check_array(

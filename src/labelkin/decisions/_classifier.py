@@ -29,8 +29,8 @@ from labelkin.model_selection import IterativeStratifiedKFold
 class DecisionClassifier(WrappingClassifier):
     """A multi-label classifier whose label sets are chosen for a metric.
 
-    The scores of the wrapped classifier do not change; only ``predict`` does. Cuts are learned on
-    out-of-sample scores of the training rows:
+    The scores of the wrapped classifier do not change; only ``predict`` does. Thresholds are
+    learned on out-of-sample scores of the training rows:
 
     - of a fitted classifier in scikit-learn's ``FrozenEstimator``: its scores of the rows in
       ``fit``, which it must not have seen; else
@@ -148,7 +148,7 @@ class DecisionClassifier(WrappingClassifier):
             0 and 1, one column per label; NaN where a label is unknown, if the estimator takes it.
         **params : dict
             Passed to the estimator's ``fit``, such as ``sample_weight``; with metadata routing,
-            what the estimator requests. All rows count alike for the cuts.
+            what the estimator requests. All rows count equally for the thresholds.
 
         Returns
         -------

@@ -1,9 +1,9 @@
-"""From scores to label sets: cuts chosen on out-of-sample scores for a given metric.
+"""From scores to label sets: thresholds chosen on out-of-sample scores for a given metric.
 
-A classifier gives the probability of each label; which labels to *predict* depends on the metric.
-A cut of one half is optimal for the Hamming loss of calibrated probabilities, but not for most
-other metrics: F1 is larger with a lower cut, and a sample that must have a label should not get
-the empty set.
+A classifier gives the probability of each label; which labels to *predict* depends on the metric. A
+threshold of one half is optimal for the Hamming loss of calibrated probabilities, but not for most
+other metrics: F1 is larger with a lower threshold, and a sample that must have a label should not
+get the empty set.
 """
 
 from numbers import Real
@@ -42,7 +42,7 @@ def check_decision(decision: Any) -> None:
     if name in METRICS and METRICS[name].needs == "score":
         why = "is a metric of rankings, which no threshold changes"
     elif name.endswith(("recall", "precision")):
-        why = "alone is optimal if every label is predicted, or hardly any"
+        why = "alone is highest if every label, or hardly any label, is predicted"
     example = f"{name if name in GUARANTEES else 'recall'}:0.9"
     raise ValueError(
         f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}, or a level such as "
@@ -51,7 +51,7 @@ def check_decision(decision: Any) -> None:
 
 
 class LabelDecision(BaseEstimator):
-    """Label sets from scores, by cuts learned on out-of-sample scores.
+    """Label sets from scores, by thresholds learned on out-of-sample scores.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class LabelDecision(BaseEstimator):
         number of rows with the label (or without it, where those are fewer), and of the best
         shared one, weighted by `shrinkage`. 0: the label's own.
     cut : float or array-like of shape (n_labels,), default=0.5
-        The threshold of "fixed", for all labels or for each; the others keep it, one number,
-        where no other threshold is better.
+        The threshold of "fixed": one number, or one per label. For the other decisions, one number,
+        which is kept if no other threshold is better.
 
     Attributes
     ----------
@@ -112,14 +112,14 @@ class LabelDecision(BaseEstimator):
     least 90 % of draws of the rows of ``fit``, the share of right labels among the predicted ones
     is at least 0.9 on average over new rows for which anything is predicted (Learn-Then-Test;
     Angelopoulos et al. 2025). Precision is not monotone in the threshold, so that a guarantee on
-    average over the draws, as for recall, is not to be had.
+    average over the draws, as for recall, is not possible.
 
     **What cross-fitting costs.** With scores of held-out rows by the model that will predict, both
     hold exactly. Leave-one-out, out-of-bag and out-of-fold scores come from models of fewer rows
     than the one that predicts, and these models differ from each other. No rows are held out, but
-    the guarantee then holds as far as the scores of the final model are distributed like these.
+    the guarantee then holds if the scores of the final model have the same distribution as these.
     In general the final model is slightly better, so that levels are exceeded. They can be missed
-    where folds share what new rows will not share with any, such as copies or rows of one person.
+    if rows of different folds are related, such as copies of a row or several rows of one person.
 
     Too few rows: "recall:0.9" needs 9 rows that have a label, in general 1 / (1 − level) − 1, and
     "precision:0.9" a threshold of that precision which some 65 rows or more exceed without error. A
@@ -172,7 +172,7 @@ class LabelDecision(BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, scores: Any, y: Any) -> "LabelDecision":
-        """Learn the cuts.
+        """Learn the thresholds.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class LabelDecision(BaseEstimator):
         scores, labels, cells = scores[rows], Y[rows], known[rows]
         target = np.where(cells, labels, np.nan)
         if guarantee := parse_guarantee(self.decision):
-            # Labels that are constant in training are not set apart: they are part of new rows.
+            # Labels that are constant in training are included: they are part of new rows.
             scores = _top_first(scores) if self.at_least_one_ else scores
             self.thresholds_ = guaranteed_thresholds(*guarantee, scores, target)
             return self
@@ -243,7 +243,7 @@ class LabelDecision(BaseEstimator):
         value = ROW_VALUES.get(str(self.metric_), ROW_VALUES["f1"])
         if at_least_one and self.metric_ in _SHARED:
             scores = _top_first(scores)
-        scores = np.where(known, scores, -np.inf)  # no cut predicts unknown labels
+        scores = np.where(known, scores, -np.inf)  # unknown labels are never predicted
         if self.metric_ in _SHARED:
             if self.metric_ == "micro_f1":  # all labels of all rows as one row
                 Y, scores = Y.reshape(1, -1), scores.reshape(1, -1)
@@ -351,7 +351,7 @@ def learn_thresholds(classifier: Any, y: Any) -> dict[str, dict[str, Any]]:
                 continue
             raise
         # A label that is never or always predicted has an infinite threshold, which JSON lacks.
-        cuts = np.clip(decision.thresholds_, -1, 2)
-        cuts = (cuts if parse_guarantee(name) else cuts.round(6)).tolist()
-        found[name] = {"thresholds": cuts, "at_least_one": bool(decision.at_least_one_)}
+        thresholds = np.clip(decision.thresholds_, -1, 2)
+        thresholds = (thresholds if parse_guarantee(name) else thresholds.round(6)).tolist()
+        found[name] = {"thresholds": thresholds, "at_least_one": bool(decision.at_least_one_)}
     return found

@@ -22,7 +22,7 @@ GUARANTEES = ("recall", "precision", "macro_recall", "macro_precision")
 """What a decision such as "recall:0.9" can guarantee."""
 
 CERTAINTY = 0.9
-"""Probability over the rows at hand with which a level of precision holds."""
+"""Probability, over draws of the rows, with which a level of precision holds."""
 
 # Tested thresholds, decreasing, as log odds. They must not depend on the labels. More of them cost
 # little power, since a rejection passes its share of the error level on to the next.
@@ -60,19 +60,19 @@ def guaranteed_thresholds(name: str, level: float, scores: Array, Y: Array) -> A
         if name == "precision":
             raise ValueError(
                 f"{decision} cannot be reached with these {rows}: no threshold has this precision "
-                f"with a certainty of {100 * CERTAINTY:.0f} %; ask for a lower level, or add rows."
+                f"with a certainty of {100 * CERTAINTY:.0f} %; choose a lower level, or add rows."
             )
         n, least = int((Y > 0).any(axis=1).sum()), int(np.ceil(1 / (1 - level) - 1e-9)) - 1
         raise ValueError(
             f"{decision} needs at least {least} rows that have a label, and there "
-            f"{'is' if n == 1 else 'are'} {n}: ask for a lower level, or add rows."
+            f"{'is' if n == 1 else 'are'} {n}: choose a lower level, or add rows."
         )
     thresholds, reached = zip(
         *(find(level, scores[:, [j]], Y[:, [j]]) for j in range(q)), strict=True
     )
     if not any(reached):
         raise ValueError(
-            f"{decision} cannot be reached for any label with these {rows}: ask for a lower level, "
+            f"{decision} cannot be reached for any label with these {rows}: choose a lower level, "
             "or add rows."
         )
     if not all(reached):

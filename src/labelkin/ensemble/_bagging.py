@@ -74,8 +74,8 @@ class BaggingVPCPClassifier(ConstraintEnsemble):
         y : {array-like, sparse matrix, DataFrame} of shape (n_samples, n_labels)
             0 and 1, one column per label; NaN where a label is unknown, if the base takes it.
         sample_weight : array-like of shape (n_samples,), optional
-            Samples are drawn into pairs in proportion to it, and one of weight 0 is in no
-            pair. The base classifiers learn from all samples alike.
+            Samples are drawn into pairs in proportion to it, and one of weight 0 is in no pair. The
+            base classifiers use all samples equally.
 
         Returns
         -------

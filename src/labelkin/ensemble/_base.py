@@ -31,7 +31,7 @@ from labelkin.rows import Labels, is_device_array, to_device_of
 
 
 class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
-    """Members in constraint projections that vote.
+    """Members that vote, each fitted in its own constraint projection.
 
     A subclass trains the members in its ``fit``, between `_prepare` and `_finish`.
     """
@@ -137,8 +137,7 @@ class ConstraintEnsemble(CallbackSupportMixin, ExplainMixin, MultiLabelClassifie
         if not predicted.all():
             warnings.warn(
                 f"{np.count_nonzero(~predicted)} of {len(labels)} samples are in the bag of every "
-                "member and have no out-of-bag prediction; more members or a smaller bag give "
-                "them one.",
+                "member and have no out-of-bag prediction; increase n_estimators or decrease bag.",
                 stacklevel=3,
             )
         with np.errstate(invalid="ignore"):

@@ -99,7 +99,7 @@ class Member:
         return wrong
 
     def _fit_predict(self, Z: Matrix, y: Array) -> Array:
-        """Fit, and return the labels predicted for the training samples: left out, if possible.
+        """Fit, and return the labels predicted for the training samples, left out if possible.
 
         With a bag they are those of the samples outside it. A base that can strictly leave a
         sample out of its own prediction learns from all samples. Any other one learns from the bag:

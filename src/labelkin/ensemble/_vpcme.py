@@ -11,9 +11,9 @@ from labelkin.base import Array
 from labelkin.ensemble._base import ConstraintEnsemble
 from labelkin.ensemble._member import Member
 
-MOST_WEIGHT = 5.0
-"""With a bag, the largest weight of a sample over the mean: weights cannot run away onto a few
-hard samples."""
+MAX_WEIGHT = 5.0
+"""With a bag, the largest weight of a sample divided by the mean: weights cannot concentrate on a
+few hard samples."""
 
 
 class VPCMEClassifier(ConstraintEnsemble):
@@ -116,8 +116,8 @@ class VPCMEClassifier(ConstraintEnsemble):
 
     Labels may be unknown in some samples (NaN in y), with ML-kNN or another base that takes them.
     The similarity of two samples is then that of the labels known in both, and two samples without
-    such a label are no pair. A sample is misclassified if a known label is; one without known
-    labels is in no pair and keeps its weight.
+    such a label are not paired. A sample is misclassified if one of its known labels is; a sample
+    without known labels is in no pair and keeps its weight.
 
     References
     ----------
@@ -184,7 +184,7 @@ def reweight(weights: Array, wrong: Array, error: float, outside: Array | None =
     With a bag, `wrong` is of the rows outside it, `outside`. Their total
     weight stays the same, and the samples in the bag keep their weight. If the misclassified ones
     were simply raised, a sample would gain weight by being outside more often: with many errors
-    chance alone would soon put nearly all weight on a few. No weight exceeds `MOST_WEIGHT` times
+    chance alone would soon put nearly all weight on a few. No weight exceeds `MAX_WEIGHT` times
     the mean.
     """
     if outside is None:
@@ -192,7 +192,7 @@ def reweight(weights: Array, wrong: Array, error: float, outside: Array | None =
         return raised / raised.sum()
     weights = weights.copy()
     weights[outside] = weights[outside].sum() * reweight(weights[outside], wrong, error)
-    return bound_weights(weights, MOST_WEIGHT)
+    return bound_weights(weights, MAX_WEIGHT)
 
 
 def bound_weights(weights: Array, most: float) -> Array:

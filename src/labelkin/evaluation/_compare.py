@@ -67,10 +67,10 @@ def compare(
     repeats : int, default=1
         Number of times the cross-validation is repeated, shuffled anew.
     groups : array-like of shape (n_samples,) or str, optional
-        The group of each row, such as its patient, or the column of a table that holds it, which
-        is then no feature. Rows of a group are in one fold, so that figures are for new groups. A
-        row without one is a group of its own. Without `groups`, rows that are equal in all
-        features are in one fold.
+        The group of each row, such as its patient, or the column of a table that holds it, which is
+        then not used as a feature. Rows of a group are in one fold, so that figures are for new
+        groups. A row without one is a group of its own. Without `groups`, rows that are equal in
+        all features are in one fold.
     time : array-like of shape (n_samples,) or str, optional
         The time of each row as dates or numbers, or the column of a table that holds it. The rows
         are divided by time into `folds` parts and an earlier one for training only; each part is
@@ -124,8 +124,8 @@ def compare(
         }
     elif isinstance(groups, str) or isinstance(time, str):
         raise ValueError(
-            "groups and time name columns of a table that holds labels too; beside y, give their "
-            "values."
+            "groups and time name columns only of a table that also holds the labels; with y, "
+            "pass their values."
         )
     target, names = _label_matrix(y, label_names)
     n_rows = target.shape[0]
@@ -275,7 +275,7 @@ def _make_splits(
     times = as_times(time, name)
     if len(times) != n:
         raise ValueError(f"time has {len(times)} entries, but there are {n} rows.")
-    return _past_and_future(times, groups, folds, name, remarks), remarks
+    return _split_by_time(times, groups, folds, name, remarks), remarks
 
 
 def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.ndarray:
@@ -297,8 +297,8 @@ def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.n
     remarks.append(
         f"rows with the same {name} ({plural(len(sizes), 'group')} of up to "
         f"{plural(int(sizes.max()), 'row')}) are in one fold, so these figures are for new groups; "
-        "with rows at random, other rows of a group would be in training, and figures would "
-        "usually be better"
+        "in random folds, other rows of a group would be in training, and figures would usually "
+        "be better"
     )
     if any(missing):
         remarks.append(
@@ -312,7 +312,7 @@ def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.n
     return numbers
 
 
-def _past_and_future(
+def _split_by_time(
     times: np.ndarray, groups: np.ndarray | None, folds: int, name: str, remarks: list[str]
 ) -> Splits:
     """Return folds of later rows, each to be predicted from all earlier ones.
@@ -323,7 +323,7 @@ def _past_and_future(
     if len(moments) <= folds:
         raise ValueError(
             f"{name} has {plural(len(moments), 'different value')}, which cannot be divided into "
-            f"{folds} folds and the past of the first: "
+            f"{folds} folds and an earlier part for training: "
             f"choose {'other times' if len(moments) < 3 else f'at most {len(moments) - 1} folds'}."
         )
     # The first moment of each fold: as many rows in each as possible, and at least one moment.
@@ -348,8 +348,8 @@ def _past_and_future(
     remarks.append(
         f"each fold is predicted from earlier rows only (by {name}), and the first "
         f"{plural(len(splits[0][0]), 'row')} are for training only, so these figures are for "
-        "later rows; with rows at random, later rows would be in training, and figures would "
-        "usually be better"
+        "later rows; in random folds, later rows would be in training, and figures would usually "
+        "be better"
     )
     return splits
 
@@ -372,7 +372,7 @@ def _equal_rows(X: Any, n_rows: int, folds: int, remarks: list[str]) -> np.ndarr
         )
         return None
     remarks.append(
-        f"{count}; equal rows are kept in one fold, because with rows at random a tested row could "
-        "be among the training rows, and figures would be too good"
+        f"{count}; equal rows are kept in one fold, because in random folds a test row could also "
+        "be a training row, and figures would be too good"
     )
     return numbers

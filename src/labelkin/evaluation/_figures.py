@@ -14,7 +14,7 @@ from labelkin.base import Array, Matrix
 from labelkin.metrics import METRICS, PAPER_METRICS, Metric, evaluate
 
 FEW_ROWS = 10
-"""Labels with fewer rows are judged roughly at best."""
+"""The figures of labels with fewer rows are rough."""
 
 PEOPLE_METRICS = (
     "micro_f1",
@@ -38,7 +38,7 @@ MANY_METRICS = (
 
 MEANINGS = {
     "micro_f1": "precision and recall combined, over all labels",
-    "macro_f1": "mean F1 of the labels, rare and frequent alike",
+    "macro_f1": "mean F1 of the labels, which count equally",
     "micro_precision": "share of the predicted labels that are true",
     "micro_recall": "share of the true labels that are predicted",
     "subset_accuracy": "share of rows with every label right",

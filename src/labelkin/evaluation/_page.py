@@ -61,7 +61,7 @@ _SMALLEST_GAIN = 0.005
 """Gains of micro F1 below this are not worth collecting rows for."""
 _SMALLEST_REASON = 0.05  # log odds; what adds less is not shown
 _ASSUMED = 0.05
-"""Share of each label's marks that is assumed to be wrong before the model is consulted."""
+"""Share of the given labels that is assumed to be wrong, before predictions are used."""
 _SMALLEST = 1e-9
 
 
@@ -82,7 +82,7 @@ def render_report(
     vectorizers = find_vectorizers(best.models[0]) if best.models else {}
     describe = partial(describe_row, found.X, vectorizers=vectorizers, longest=_WORDS)
     labels, curves = _label_curves(once)
-    suspects, n_suspects = find_suspects(once, _SUSPECTS)
+    suspects, n_suspects = find_label_errors(once, _SUSPECTS)
 
     def show(title: str, figures: dict[str, list[float]]) -> dict[str, Any]:
         """Return a row of the tables of methods and of decisions."""
@@ -333,7 +333,7 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     """Return the positions of the worst mistakes, the largest first.
 
     The size of a row's mistake is the largest `odds_against` among its labels that were decided
-    wrongly; for scores that are no probabilities, the largest distance from 0. Rows without a
+    wrongly; for scores that are not probabilities, the largest distance from 0. Rows without a
     mistake are left out.
     """
     wrong = np.flatnonzero(found.given != found.predicted)
@@ -347,7 +347,7 @@ def worst_rows(found: OutOfSample, most: int) -> Array:
     return order[np.isfinite(sizes[order])]
 
 
-def find_suspects(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
+def find_label_errors(found: OutOfSample, most: int) -> tuple[list[dict[str, Any]], int]:
     """Return the most doubtful labels, and how many are more likely wrong than right.
 
     Of the rows that should have a label, the share `_ASSUMED` is taken to lack it, and as many

@@ -19,7 +19,7 @@ _FEW = 100
 _NAMES = 5  # labels that are named
 _LARGEST = 2e7  # entries of the label matrix up to which decisions are compared
 _POOR_F1 = 0.1
-"""F1 of a label that is hardly ever predicted rightly."""
+"""F1 below which a label is hardly ever predicted correctly."""
 _WORTH = 0.05
 """Gain of macro F1 from which on another decision is recommended."""
 
@@ -61,7 +61,10 @@ def list_remarks(found: "Evaluation") -> list[str]:
             f"up to ±{100 * min(1, 0.98 / np.sqrt(n)):.0f} points"
         )
     if found.y.shape[1] == 1 and "average_precision" in found.metrics:
-        remarks.append("with one label, average precision is 100 % for any method: see the label's")
+        remarks.append(
+            "with one label, average precision over rows is 100 % for any method: see "
+            "that of the label"
+        )
     remarks += _list_rare_labels(found)
     if sparse.issparse(found.y):
         present = [one for one in found.per_label if one["rows"]]

@@ -375,8 +375,8 @@ def explain_parts(
         if background is not None:
             raise
         raise ValueError(
-            "The model refuses missing values: give background, some samples whose medians "
-            "and most frequent values take the place of those of x."
+            "The model refuses missing values: give background, some samples whose medians and "
+            "most frequent values replace those of x."
         ) from error
     return {
         "features": [name for name, _, _ in parts],

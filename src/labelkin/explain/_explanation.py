@@ -297,7 +297,7 @@ class Explanation:
                     parts += [f"{word} {', '.join(listed)}"] if rows else []
                 lines.append(f"  {one['label'].ljust(width)}  {'; '.join(parts)}".rstrip())
         if found["nearest"]:
-            lines += ["most alike:", *(f"  {row}" for row in found["nearest"])]
+            lines += ["most similar training rows:", *(f"  {row}" for row in found["nearest"])]
         return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""Nested labels: hierarchies, and classifiers whose predictions keep to them."""
+"""Nested labels: hierarchies, and classifiers whose predictions respect them."""
 
 from labelkin.hierarchy._classifier import HierarchyClassifier
 from labelkin.hierarchy._hierarchy import LabelHierarchy

@@ -1,4 +1,4 @@
-"""A multi-label classifier whose predictions keep to a hierarchy of the labels."""
+"""A multi-label classifier whose predictions respect a hierarchy of the labels."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from labelkin.metrics._estimators import estimator_scores, label_thresholds
 
 
 class HierarchyClassifier(WrappingClassifier):
-    """A multi-label classifier whose predictions keep to a hierarchy of the labels.
+    """A multi-label classifier whose predictions respect a hierarchy of the labels.
 
     The estimator is fitted to the closure of y, in which every row has the ancestors of its
     labels. Its probabilities are projected onto those in which no child is more probable than a
@@ -31,12 +31,12 @@ class HierarchyClassifier(WrappingClassifier):
         targets and has ``predict_proba`` or ``decision_function``, pipelines included. None:
         ``MLkNNClassifier()``.
     hierarchy : LabelHierarchy, pairs, dict or str, default=None
-        Pairs of (parent, child), a dict of the children of each parent, or the separator inside
-        the names of labels, as in ``science/physics``. Names are those of the columns of y, or
-        their numbers; the columns of an array are also the first names of a `LabelHierarchy` that
-        has no numbers. Labels that y lacks are learned and used if a label below them is in y, but
-        not predicted. None: a separator is guessed, and used only if in all names what stands
-        before it is a label, too. "none": no hierarchy.
+        Pairs of (parent, child), a dict of the children of each parent, or the separator inside the
+        names of labels, as in ``science/physics``. Names are those of the columns of y, or their
+        numbers; the columns of an array are also the first names of a `LabelHierarchy` that has no
+        numbers. Labels that y lacks are learned and used if a label below them is in y, but not
+        predicted. None: a separator is guessed, and used only if the part before it is itself a
+        label, in every name that contains it. "none": no hierarchy.
 
     Attributes
     ----------
@@ -141,8 +141,10 @@ class HierarchyClassifier(WrappingClassifier):
         return self._decide(self._all_proba(X))
 
     def _decide(self, proba: Array) -> Array:
-        cuts = label_thresholds(self.estimator_, proba.shape[1])
-        return self.hierarchy_.decide(proba, np.nan_to_num(cuts, nan=0.5))[:, : self._n_labels]
+        thresholds = label_thresholds(self.estimator_, proba.shape[1])
+        return self.hierarchy_.decide(proba, np.nan_to_num(thresholds, nan=0.5))[
+            :, : self._n_labels
+        ]
 
     def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
         proba = self._all_proba(self._validate_predict(X))

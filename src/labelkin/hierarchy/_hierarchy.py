@@ -170,7 +170,7 @@ class LabelHierarchy:
         """Raise a ValueError that names a cycle, if there is one."""
         q, edges = len(self.names), self.edges
         if len(set(self.names)) < q or (len(edges) and not 0 <= edges.min() <= edges.max() < q):
-            raise ValueError("the labels of a hierarchy and their numbers do not fit together")
+            raise ValueError("the labels of a hierarchy do not match their numbers")
         try:
             self._parents_first()
         except CycleError as error:
@@ -297,7 +297,7 @@ class LabelHierarchy:
         """Return the nearest values in which no child is above a parent.
 
         The nearest ones in least squares, which are those in log loss, too: isotonic regression on
-        the order of the labels, exact for trees and graphs. Values that keep to the hierarchy stay
+        the order of the labels, exact for trees and graphs. Values that respect the hierarchy stay
         as they are; a child above its parent is pooled with it, and so on.
 
         Parameters
@@ -336,7 +336,7 @@ class LabelHierarchy:
         """Return the best label sets that contain every parent of their labels.
 
         Of these sets the one with the largest sum of value − threshold, the smallest of several.
-        With one threshold for all labels and values that keep to the hierarchy, these are the
+        With one threshold for all labels and values that respect the hierarchy, these are the
         labels above the threshold.
 
         Parameters

@@ -38,14 +38,14 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     labels are shrunk towards one that all labels share. The curve is a function of the score, or
     of the score on the scale of log odds, whichever predicts held-out samples better.
 
-    Most users need not tune anything. The width is sought on a sample of the rows. Up to 2,000
+    Most users need not tune anything. The width is chosen on a sample of the rows. Up to 2,000
     samples training costs one eigendecomposition of order n, the number of samples (several if
     there are at most 1,000). Beyond, for an RBF or Laplacian kernel all labels share one ridge,
-    unless `ridges` is given; a Cholesky factorisation takes its place, and width and ridge are
-    refined by the log loss of calibrated leave-one-out scores of 2,000 samples. For a linear or
-    cosine kernel with fewer features than samples the decomposition is of order k, the number of
-    features. Beyond `max_exact` samples the kernel is approximated from `n_landmarks` of them
-    (Nyström).
+    unless `ridges` is given; a Cholesky factorisation replaces the eigendecomposition, and width
+    and ridge are refined by the log loss of calibrated leave-one-out scores of 2,000 samples. For a
+    linear or cosine kernel with fewer features than samples the decomposition is of order k, the
+    number of features. Beyond `max_exact` samples the kernel is approximated from `n_landmarks` of
+    them (Nyström).
 
     Parameters
     ----------
@@ -72,23 +72,23 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
     n_landmarks : int, default=2000
         Number of samples, drawn at random, from which it is then approximated.
     random_state : int, RandomState instance or None, default=None
-        Source of the landmarks, and of the rows on which the width is sought.
+        Source of the landmarks, and of the rows on which the width is chosen.
 
     Attributes
     ----------
     loo_proba_ : ndarray of shape (n_samples, n_labels)
         Probabilities of the training samples, an estimate of those of new samples: `loo_scores_`,
-        calibrated by curves that were fitted without a fifth of the samples that contains the
-        sample. The scale, the width, the ridges and the slope that labels share are those of the
-        whole training set. Of `loo_scores_`, the mean of the labels without the sample is replaced
-        by that of all samples before, as for a new sample. With few rows and many rare labels the
-        estimate may be pessimistic, by about one point of average precision with 400 rows and 150
-        labels.
+        calibrated by curves that were fitted without the fifth of the samples to which the sample
+        belongs. The scale, the width, the ridges and the slope that labels share are those of the
+        whole training set. Before calibration, the mean of the labels without the sample, which is
+        part of the scores, is replaced by that of all samples, as for a new sample. With few rows
+        and many rare labels the estimate may be pessimistic, by about one point of average
+        precision with 400 rows and 150 labels.
     loo_scores_ : ndarray of shape (n_samples, n_labels)
-        Score of each training sample by a model of the same width and ridge fitted without
-        it: near 0 or 1, not confined to that range. If y has unknown labels, without a tenth of
-        the samples, those of equal number modulo 10. They cannot train a second model that
-        combines the scores of many labels: each is biased slightly away from the label of its
+        Score of each training sample by a model of the same width and ridge fitted without it: near
+        0 or 1, not confined to that range. If y has unknown labels, a tenth of the samples is left
+        out at a time, those whose numbers are equal modulo 10. They cannot train a second model
+        that combines the scores of many labels: each is biased slightly away from the label of its
         own sample, and that model would recover the label from the bias.
     ridge_ : ndarray of shape (n_labels,)
         Ridge of each label: λ in Σ (y − f(x) − b)² + λ|f|².
@@ -176,8 +176,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. A label
             is fitted to the samples for which it is known.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is the same as the sample twice, 0 as none at all. A sample is left
-            out with its whole weight.
+            A weight of 2 has the same effect as repeating the sample, and 0 as removing it. A
+            sample is left out with its whole weight.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
             )
         X = rows.gather()
         # For explanations
-        self._typical = None  # the columns of a kernel matrix are no features
+        self._typical = None  # the columns of a kernel matrix are not features
         if self.kernel != "precomputed":
             self._typical = to_device_of(typical_values(X), X)
         self._label_bits = to_device_of(np.packbits(labels.Y > 0, axis=1), X)

@@ -78,14 +78,14 @@ _SHIFT = 1e-6
 class DirectKernelRidge(KernelRidge):
     """Kernel ridge regression of many labels for thousands of rows, all of them exact.
 
-    The width is sought as by `KernelRidge` on `search_rows` rows. Unless `refine_rows` is 0, width
+    The width is chosen as by `KernelRidge`, on `search_rows` rows. Unless `refine_rows` is 0, width
     and ridge are refined on 2,000 rows by the log loss of calibrated leave-one-out scores;
-    otherwise, where scores are combined with others, the ridge is chosen on 1,600 rows. Then one
-    factorisation of the kernel matrix of all rows, beyond 4,000 in single precision: n² numbers of
+    otherwise, where scores are combined with others, the ridge is chosen on 1,600 rows. Then the
+    kernel matrix of all rows is factorised once, beyond 4,000 rows in single precision: O(n²)
     memory. Dense rows are stored in half precision where that changes values by less than 0.001
     standard deviations of their column, coefficients where it changes scores by less than 0.002
-    standard deviations of the label; else in single precision.
-    Parameters, attributes and methods are those of `KernelRidge`; kernels are radial.
+    standard deviations of the label; else in single precision. Parameters, attributes and methods
+    are those of `KernelRidge`; kernels are radial.
     """
 
     def fit_scores(
@@ -104,7 +104,7 @@ class DirectKernelRidge(KernelRidge):
         rows = rows.apply(to_numpy)
         self.landmarks_ = None
         self._search(rows, labels, rng, counted)
-        self.rows_ = _shortened(self._prepare(rows.gather(), self.scale_))
+        self.rows_ = _reduce_precision(self._prepare(rows.gather(), self.scale_))
         known = place.put(self.rows_, "float64")
         if self.refine_rows:
             ridge = self._refine(known, labels, rng)
@@ -162,8 +162,8 @@ class DirectKernelRidge(KernelRidge):
         n, kernel = len(labels), str(self.kernel)
         sample = sample_rows(n, rng, self.refine_rows)
         spectrum = self._spectrum(known, labels, sample)
-        # By errors relative to the labels' variances: in the sum of errors frequent labels decide,
-        # and labels with few positives are then ranked worse.
+        # By errors relative to the labels' variances: the sum of errors is dominated by frequent
+        # labels, and labels with few positives would be ranked worse.
         shared, _ = choose_ridges(spectrum, some_labels(labels.take(sample)), self.ridges, np.inf)
         ridge = float(shared[0]) / spectrum.scale
         sample = sample_rows(n, rng, _WIDTH_ROWS)
@@ -215,8 +215,8 @@ class DirectKernelRidge(KernelRidge):
 
     def _best_ridge(self, known: Matrix, labels: Labels, sample: Array) -> float:
         spectrum = self._spectrum(known, labels, sample)
-        # By the sum of squared errors, in which frequent labels decide: errors relative to the
-        # variances, where rare labels count as much, ask for much larger ridges.
+        # By the sum of squared errors, dominated by frequent labels: errors relative to the
+        # variances, where rare labels count as much, lead to much larger ridges.
         ridges = self.ridges * spectrum.scale
         some = some_labels(labels.take(sample))
         errors = loo_errors(spectrum, some, ridges).sum(axis=1)
@@ -295,8 +295,8 @@ def _half_precision(coef: Array, columns: Array, Y: Array) -> Array:
     return coef.astype(np.float32)
 
 
-def _shortened(X: Matrix) -> Matrix:
-    """Return rows in the shortest type that does not blur their differences."""
+def _reduce_precision(X: Matrix) -> Matrix:
+    """Return rows in the smallest type whose rounding does not matter, see `_ROUNDING`."""
     if sparse.issparse(X):
         return X.astype(np.float32)
     spread = as_rows(X).moments().spread()

@@ -1,4 +1,4 @@
-"""What a prediction of kernel ridge regression rests on: training samples."""
+"""What a prediction of kernel ridge regression is based on: training samples."""
 
 from typing import Any
 
@@ -47,8 +47,8 @@ def row_effects(
 def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) -> dict[str, Any]:
     """Return the fields of an explanation about training samples, the most similar first.
 
-    They are those of kernel regressions, which count alike, each fitted to all samples or to a
-    `part` of them. Nothing is returned if a learner is no kernel regression on training samples.
+    They are those of kernel regressions, which count equally, each fitted to all samples or to a
+    `part` of them. Nothing is returned if a learner is not a kernel regression on training samples.
     """
     labels = np.unpackbits(model._label_bits, axis=1, count=n_labels)
     weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight

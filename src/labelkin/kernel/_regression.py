@@ -60,12 +60,12 @@ class KernelRidge:
     3. The width once more, in smaller steps on a larger sample of these rows.
     4. One eigendecomposition; the ridge of each label; coefficients and out-of-sample scores.
 
-    A width that is not given is found from the median distance, downhill on the error. With
-    ``scale="auto"``, columns are divided by their standard deviations if that lowers the error by a
-    hundredth or more; never with a given width. With `clear_ridges`, labels have a ridge of their
-    own only where it is clearly better than one for all. With `landmark_means`, landmarks are moved
-    to the means of the rows nearest to them. The width is sought on `search_rows` and refined on
-    `refine_rows`; 0: not refined.
+    A width that is not given is found by descent on the error, starting at the median distance.
+    With ``scale="auto"``, columns are divided by their standard deviations if that lowers the error
+    by a hundredth or more; never with a given width. With `clear_ridges`, labels have a ridge of
+    their own only where it is clearly better than one for all. With `landmark_means`, landmarks are
+    moved to the means of the rows nearest to them. The width is chosen on `search_rows` rows and
+    refined on `refine_rows`; 0: not refined.
 
     `landmarks_` are the rows drawn, if they were not moved; `rows_` the prepared rows that have a
     coefficient each: None if the columns of X have, or X is a precomputed kernel.
@@ -102,8 +102,9 @@ class KernelRidge:
         """Fit, and return leave-one-out or leave-fold-out scores of the training rows, on the host.
 
         The scale, the width and the ridges are those of all rows. `counted` are those whose errors
-        count, where those of the others would be biased; None: all. A weight of 2 is the same as
-        the row twice, both left out together. Rows on Dask stay there, and need landmarks.
+        count, where those of the others would be biased; None: all. A weight of 2 has the same
+        effect as repeating the row, with both left out together. Rows on Dask stay there, and need
+        landmarks.
         """
         spectrum = self._decompose(rows, labels, check_random_state(random_state), counted)
         given = spectrum, labels, self.ridges, self.shrinkage, counted
@@ -163,7 +164,7 @@ class KernelRidge:
         self, rows: Rows, labels: Labels, rng: np.random.RandomState, counted: Array | None
     ) -> None:
         """Choose the scale and a first width on a sample of the rows."""
-        seek_width = self.kernel in RADIAL and self.width is None
+        search_width = self.kernel in RADIAL and self.width is None
         self.width_ = self.width if self.kernel in RADIAL else None
         scales: list[Any] = [None]
         if not callable(self.kernel) and self.scale is True:
@@ -171,7 +172,7 @@ class KernelRidge:
         elif not callable(self.kernel) and self.scale == "auto" and self.width is None:
             scales = [None, rows.moments(labels.weight).spread()]
         self.scale_ = scales[0]
-        if len(scales) == 1 and not seek_width:
+        if len(scales) == 1 and not search_width:
             return
         among = np.arange(len(labels)) if counted is None else counted
         sample = among[sample_rows(len(among), rng, self.search_rows)]
@@ -180,7 +181,7 @@ class KernelRidge:
         for scale in scales:
             Z, kernel = rows.place.put(self._prepare(X, scale)), self.kernel
             how, width = (self.ridges, self.shrinkage), None
-            if seek_width:
+            if search_width:
                 width, error = descend_width(distances(kernel, Z), known, kernel, *how)
             else:
                 spectrum = RidgeSpectrum.of_kernel(kernel_values(kernel, Z), known.weight)
@@ -212,8 +213,8 @@ class KernelRidge:
 def nearest_means(rows: Rows, drawn: Matrix) -> Matrix:
     """Return the mean of the rows nearest to each drawn row: one step of k-means.
 
-    As landmarks, such means are worth about twice as many of the rows themselves. Drawn rows
-    that are equal give one mean.
+    As landmarks, such means are as good as about twice as many rows. Drawn rows that are equal give
+    one mean.
     """
     batches = as_rows(rows).batches(drawn.shape[0])
     counts, sums = batches.total(_sum_nearest, shared=[drawn])
@@ -230,7 +231,7 @@ def descend_width(
     start: float | None = None,
     step: float = 1.0,
 ) -> tuple[float, float]:
-    """Go downhill on the leave-one-out error, the width's square in steps of 2^±step.
+    """Minimise the leave-one-out error over the width, whose square changes by factors 2^±step.
 
     Each step costs an eigendecomposition of a kernel matrix from the distances between rows. The
     search starts at a given width, or at the median distance. Returns the width and its error.
@@ -252,7 +253,7 @@ def descend_width(
 
 
 def descend(evaluate: Callable[[float], float], step: float) -> float:
-    """Go downhill from 0 on a function of an exponent, in steps, to a minimum within reach."""
+    """Minimise a function of an exponent by descent from 0, in steps, within `_REACH`."""
     best = 0.0
     errors = {best: evaluate(best)}
     # Each round but the last moves to another exponent within reach.

@@ -22,13 +22,13 @@ also the minimum for y*, and s = (H y*)_B = ŷ_B + H_BB (s − y_B). Hence
 of which leave-one-out scores are the case of a single row.
 
 A second model learned from scores must use these: the leave-one-out score of row i depends on all
-other targets, whose mean leans away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the scores
-of many labels recovers yᵢ from that.
+other targets, whose mean is biased away from yᵢ by (ȳ − yᵢ) / (n − 1), and a regression on the
+scores of many labels recovers yᵢ from that.
 
 With weights wᵢ in the loss, W = diag(w), means are weighted ones, and UΛUᵀ is W^½ K W^½ for the
-kernel matrix K centred by them. Fitted values are ȳ + V diag(Λ / (Λ + λ)) Vᵀ W (y − ȳ) with
-V = W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W; W (I − H) is symmetric. A row of weight 2
-is the row twice; it is left out with its whole weight.
+kernel matrix K centred by them. Fitted values are ȳ + V diag(Λ / (Λ + λ)) Vᵀ W (y − ȳ) with V =
+W^{-½} U, and H = (11ᵀ/Σw + V diag(Λ / (Λ + λ)) Vᵀ) W; W (I − H) is symmetric. A row of weight 2 has
+the same effect as repeating it; it is left out with its whole weight.
 """
 
 from collections.abc import Callable
@@ -102,7 +102,7 @@ class RidgeSpectrum:
 
     @classmethod
     def of_features(cls, rows: Rows, weight: Array | None = None) -> "RidgeSpectrum":
-        """Decompose the scatter of features: the same for k < n, for less."""
+        """Decompose the scatter of features: the same for k < n, at a lower cost."""
         mean = rows.moments(weight).mean
         weight = np.ones(len(rows)) if weight is None else weight
         values, directions = eigh_positive(rows.total(_scatter, [rows.split(weight)], [mean]))
@@ -211,8 +211,8 @@ def fit_ridge(
         scores = fold_scores(Y, fold_of, left_out, place, _SHIFT)
     ridge = match(ridge, fit.rotated)
     if spectrum.basis is None:
-        # By way of W(y − f) = λα, which needs no division by an eigenvalue next to 0, whose
-        # vector is noise that would reach the scores of queries.
+        # From W(y − f) = λα, without a division by eigenvalues near 0, whose vectors are noise that
+        # would change the scores of queries.
         V = rows.gather()
         coef = weigh(_residuals(V, Y, fit), weight) / ridge
         coef = coef - namespace(coef).mean(coef, axis=0)  # they add up to 0, up to rounding
@@ -354,13 +354,13 @@ def choose_clear_ridges(
     shrinkage: float,
     counted: Array | None = None,
 ) -> Array:
-    """Return one ridge for all labels, but for labels whose own ridge is clearly better.
+    """Return one ridge for all labels, except those whose own ridge is clearly better.
 
     That is, by more than two standard errors of the leave-one-out squared error. A ridge chosen by
-    few positives fits their chance, and out-of-sample scores with it depend on the labels it was
-    chosen by: of 400 rows and 150 weak labels, they were rated 0.6 points of average precision
-    too high, on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments
-    are those of `choose_ridges`.
+    few positives overfits, and out-of-sample scores then depend on the labels by which it was
+    chosen: with 400 rows and 150 weak labels, average precision was estimated 0.6 points too high,
+    on projections 1.3. Where labels are unknown, there is one ridge for all. Arguments are those of
+    `choose_ridges`.
     """
     if labels.known is not None:
         some = _unknown.some_labels(labels)

@@ -14,7 +14,7 @@ I − H is symmetric in the inner product Σ w a b.
 Scores without a fold: the rows of the fold are unknown too. Conjugate gradients that begin at the
 labels' means without the fold never see a label of it, and may end after a few steps.
 
-Ridges are chosen by thirds of the known cells that are taken for unknown.
+Ridges are chosen by thirds of the known cells that are treated as unknown.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from labelkin.rows import Labels, match, to_numpy
 
 # Tolerances and steps of conjugate gradients: of the fit, without a fold, and to choose a ridge.
 FIT, FOLD, CHOICE = (1e-8, 300), (5e-3, 24), (5e-2, 24)
-# Parts of the known cells that are taken for unknown in turn, to choose a ridge.
+# Parts of the known cells that are treated as unknown in turn, to choose a ridge.
 _PARTS = 3
 # Where the error has risen by this factor, smaller ridges are not tried.
 _CLEARLY_WORSE = 1.05
@@ -51,9 +51,9 @@ def fill_unknown(
 ) -> tuple[Array, bool]:
     """Return targets, (n, q), whose unknown cells equal their fitted values, smooth(targets).
 
-    `effort` is how exactly, relative to the deviation of the known cells, and in how many steps at
-    most. The search begins at `start`, or at the means of the known cells. Also returned: whether
-    the tolerance was reached.
+    `effort` is the tolerance, relative to the deviation of the known cells, and the maximum number
+    of steps. The search begins at `start`, or at the means of the known cells. Also returned:
+    whether the tolerance was reached.
     """
     tolerance, steps = effort
     weight, known = labels.weights[:, None], np.asarray(labels.known)
@@ -86,7 +86,7 @@ def scores_without_folds(
 ) -> Array:
     """Return the scores of each row by a fit without its fold; NaN for rows of fold −1.
 
-    Without folds, without the tenth of the rows that it belongs to.
+    If there are no folds, a tenth of the rows is left out at a time.
     """
     fold_of = left_out_rows(labels) if fold_of is None else fold_of
     scores = np.full(labels.shape, np.nan)
@@ -103,7 +103,7 @@ def left_out_rows(labels: Labels) -> Array:
 
 
 def hide_cells(labels: Labels, hidden: Array) -> Labels:
-    """Return the same with some cells taken for unknown."""
+    """Return the same labels with some cells treated as unknown."""
     known = labels.known & ~hidden
     return Labels(np.where(known, labels.Y, 0), labels.weight, known)
 
@@ -123,14 +123,15 @@ def spectrum_smoother(spectrum: Any, ridge: Array) -> Callable[[Array], Array]:
 
 
 def held_out_errors(spectrum: Any, labels: Labels, ridges: Array, counted: Array) -> Array:
-    """Return mean squared errors of known cells taken for unknown, (n_ridges, q).
+    """Return mean squared errors of known cells treated as unknown, (n_ridges, q).
 
-    `counted`, (n,), are the rows whose known cells count. From the largest ridge on,
-    which takes the fewest steps, to the first that is clearly worse than a larger one, that cannot
-    be solved in a few steps, or that is too small. These have an error beyond all others.
+    `counted`, (n,), are the rows whose known cells count. Ridges are tried from the largest, which
+    takes the fewest steps, down to the first that is clearly worse than a larger one, cannot be
+    solved in a few steps, or is too small. Ridges that were not tried get an error above all
+    others.
     """
     part_of = np.random.RandomState(0).randint(_PARTS, size=labels.shape)
-    n_parts = _PARTS if labels.shape[1] <= 16 else 1  # of many labels one is enough
+    n_parts = _PARTS if labels.shape[1] <= 16 else 1  # with many labels one is enough
     parts = [hide_cells(labels, part_of == part) for part in range(n_parts)]
     known = np.asarray(labels.known) & counted[:, None] & (part_of < n_parts)
     cells = labels.weights[:, None] * known

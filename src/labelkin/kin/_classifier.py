@@ -35,11 +35,11 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     It is the method to try first: no parameter needs to be chosen, the probabilities are
     calibrated, and `oob_score_` estimates how good predictions of new samples are.
 
-    **Views.** The rows are rescaled in several ways, without labels. Rows that look like texts
-    (hardly any column is a measurement: mostly not zero, or negative) have the words as given, the
-    roots of words weighted by log(n / rows with the word), and *topics*, the leading singular
-    directions of weighted words. Tables have the features as given, their ranks, and the features
-    divided by their standard deviations.
+    **Views.** The rows are rescaled in several ways, without labels. For rows that look like texts
+    (hardly any column is a measurement: mostly nonzero, or with negative values), the views are the
+    words as given, the square roots of words weighted by log(n / rows with the word), and *topics*,
+    the leading singular directions of weighted words. For tables, they are the features as given,
+    their ranks, and the features divided by their standard deviations.
 
     **Members.** All of them use the same ten folds of the training rows, and score the rows of each
     fold after learning from other folds.
@@ -81,10 +81,10 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     n_projections : int, default=4
         Number of regressions on constraint projections, if `effort` allows for them. 0: none.
     n_trees : int, default=None
-        Number of trees in a forest, of each label alone or of all labels together. 0: none. None:
-        100. None are grown if their leaves would take more than a third of a gigabyte.
+        Number of trees in a forest, of each label alone or of all labels together. 0: no trees.
+        None: 100 trees, unless their leaves would take more than a third of a gigabyte.
     n_embedding : int, default=0
-        How many of the last columns of X are embeddings of texts, whose words are the columns
+        Number of columns at the end of X that are embeddings of texts, whose words are the columns
         before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
         beside the topics of words, and by logistic regression. `TableClassifier` sets it.
     effort : {"low", "medium", "high"} or Limits, default="medium"
@@ -93,19 +93,19 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         members. The first member is always fitted. A `labelkin.kin.Limits` sets single limits, as
         in ``Limits(seconds=600)``.
     decision : str, default="fixed"
-        How probabilities become label sets. "fixed" predicts labels with a probability above
-        one half, which is best for the Hamming loss; with "auto", "cardinality" or the name of a
-        metric, such as "f1", cuts are chosen on `oob_proba_`; with
-        "recall:0.9" or "precision:0.9" so that new rows reach that level (all rows of positive
-        weight count alike). See `labelkin.decisions.LabelDecision`.
+        How probabilities become label sets. "fixed" predicts labels with a probability above one
+        half, which is best for the Hamming loss; with "auto", "cardinality" or the name of a
+        metric, such as "f1", thresholds are chosen on `oob_proba_`; with "recall:0.9" or
+        "precision:0.9" they are such that new rows reach that level (all rows of positive weight
+        count equally). See `labelkin.decisions.LabelDecision`.
     n_jobs : int, default=None
         Number of threads; None: as many as BLAS would use. The results do not depend on it; for
         more than about 5,000 rows they agree to rounding.
     random_state : int, RandomState instance or None, default=None
         Source of the bags, pairs and trees, and of the rows on which widths are chosen.
     verbose : int, default=0
-        1: the plan, with the reason of each member that is fitted or left out, and a line for
-        every tenth of the learners; 2: for each.
+        1: print the plan, with each member and why others are left out, and one line for every
+        tenth of the learners; 2: one line per learner.
 
     Attributes
     ----------
@@ -168,13 +168,14 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     rows where it is known. Forests of single labels are grown on these; for forests of all labels,
     unknown labels are replaced by a kernel regression on those known in the bag. Pairs of a
     projection are drawn by the labels known in both rows. Widths and ridges are chosen by known
-    labels that are taken for unknown, and the scores of a fold left out are computed to about one
+    labels that are treated as unknown, and the scores of a fold left out are computed to about one
     hundredth. A label of which nothing is known has the probability 1/2.
 
     With scikit-learn's array API dispatch, X and y can be arrays of torch or CuPy. Kernels,
     projections, topics and logistic regression are then computed on the device of X, and trees and
-    the combination on the host. The model is that of the host up to rounding, and its arrays are on
-    the host: ``predict`` copies the rows there, and returns its result on the device of X.
+    the combination on the host. The model equals one fitted on the host up to rounding, and its
+    arrays are on the host: ``predict`` copies the rows there, and returns its result on the device
+    of X.
 
     The rows of a Dask array, dense or sparse, stay in their blocks on the workers. The members are
     then those that are sums over blocks: logistic regression, and kernels approximated from
@@ -247,9 +248,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
             0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. Every
             member, their combination, the decision and `oob_score_` use the known labels.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is the same as the sample twice, in the same fold, 0 as none at all:
-            in every member, their combination, the decision and `oob_score_`. Views of the
-            features are learned without weights.
+            A weight of 2 has the same effect as repeating the sample, in the same fold, and 0 as
+            removing it: in every member, their combination, the decision and `oob_score_`. Views of
+            the features are learned without weights.
 
         Returns
         -------
@@ -350,7 +351,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
                 f"{self.n_embedding}: embeddings are the last columns, after words."
             )
         is_large = n * labels.shape[1] > limits.large_entries
-        # For explanations; of very many rows none is shown
+        # For explanations; with very many rows, no training rows are shown
         self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
         self._row_weight = None if is_large else labels.weight
         counted = np.flatnonzero(labels.weights)
@@ -451,9 +452,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
 def repeat_rows(labels: Labels) -> Array | slice:
     """Return row indices in which each row occurs in proportion to its weight.
 
-    For metrics and decisions, which do not take weights. As often as its weight says, if these are
-    integers with a mean of at most 10. Others are scaled to a mean of 10, and their cumulated sums
-    rounded: sums over many rows are right.
+    For metrics and decisions, which do not take weights. Integer weights with a mean of at most 10
+    are the numbers of repetitions. Others are scaled to a mean of 10, and their cumulative sums are
+    rounded, so that sums over many rows are right.
     """
     weight = labels.weight
     if weight is None:

@@ -130,13 +130,13 @@ def smooth_targets(labels: Labels, pseudo_count: float) -> Labels:
     """Return the targets of calibration: 0 and 1, smoothed by pseudo-counts.
 
     (N₊ + c) / (N₊ + 2c) for the N₊ positives of a label, c / (N₋ + 2c) for its N₋ negatives, as
-    Platt proposed with c = 1. Where scores separate a label, a curve through 0 and 1 has no
-    bound, and each curve on top of another would be steeper still. Constant labels stay as they
+    Platt proposed with c = 1. Where scores separate a label perfectly, the slope of a curve fitted
+    to 0 and 1 is unbounded, and a second curve would be steeper still. Constant labels stay as they
     are.
 
-    For negatives c = 1/q: one pseudo-count for all q labels together. One for each label would make
-    every label as likely as 1/n even where all scores exclude it: more likely than a label that was
-    never seen, which would then rank last for every row.
+    For negatives c = 1/q: one pseudo-count for all q labels together. With one pseudo-count per
+    label, no probability would be far below 1/n, and a label without positives would rank last for
+    every row.
     """
     counts, count = labels.counts, 1 / labels.shape[1]
     high = (counts.positives + pseudo_count) / (counts.positives + 2 * pseudo_count)
@@ -155,11 +155,11 @@ def fit_curves(
 ) -> SlopeCalibration:
     """Fit curves to scores and smoothed targets; the search begins at the curves `start`.
 
-    Of many rows, those of a label with nearly equal scores become one point. Each column is sorted
-    by its score. At both ends, where a curve bends, rows are points of their own; between them, as
-    many blocks of rows are averaged. A logistic loss is linear in the target, and scores inside a
-    block hardly differ, so that the curves are those of all rows. Weighted rows stay as they are:
-    sorted by score, the blocks of the columns would differ in weight.
+    If there are many rows, those of a label with nearly equal scores become one point. Each column
+    is sorted by its score. At both ends, where a curve bends, rows are points of their own; between
+    them, as many blocks of rows are averaged. A logistic loss is linear in the target, and scores
+    inside a block hardly differ, so that the curves are those of all rows. Weighted rows stay as
+    they are: sorted by score, the blocks of the columns would differ in weight.
     """
     curves = SlopeCalibration(limits.slope_precision[scale == "log_odds"], scale)
     (n, q), edge = scores.shape, limits.edge_points
@@ -245,7 +245,7 @@ def fit_member_weights(log_odds: Array, labels: Labels, limits: Limits) -> Array
     coef = fit_logistic(design, y, ridge, tol=1e-4, start=start, weight=weight)
     weights = np.maximum(coef[-1] / m + coef[:-1] - coef[:-1].mean(), 0)
     weights = weights / weights.sum() if weights.sum() > 0 else equal
-    # Weights learned from few rows are drawn back to equal ones.
+    # Weights learned from few rows are shrunk towards equal ones.
     share = 1 / (1 + (labels.counts.samples.mean() / limits.few_rows) ** 2)
     return (1 - share) * weights + share * equal
 
@@ -264,7 +264,7 @@ def fit_label_weights(
     if m == 1 or not len(varies):
         return weights
     penalty = limits.label_ridge * counts.total[:, None]
-    # As above: of few rows, a part of the differences is applied.
+    # As above: with few rows, only a part of the differences is applied.
     applied = 1 - 1 / (1 + (counts.samples[varies] / limits.few_rows) ** 2)
 
     def change(some: Array) -> Array:
@@ -282,7 +282,7 @@ def fit_label_weights(
             coef -= np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         return (coef - coef.sum(axis=1, keepdims=True) * shared).T
 
-    # Some labels at a time, so that the arrays are of moderate size.
+    # In blocks of labels, which bounds the size of the arrays.
     n_parts = max(n_jobs, -(-len(varies) * n * m // (4 * limits.stage_entries)))
     parts = np.array_split(varies, min(len(varies), n_parts))
     weights[:, varies] += applied * np.hstack(map_threads(change, parts, n_jobs))

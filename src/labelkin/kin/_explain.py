@@ -1,4 +1,4 @@
-"""What a prediction of the Kin ensemble rests on: members and training samples."""
+"""What a prediction of the Kin ensemble is based on: members and training samples."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from labelkin.kin._views import as_floats
 
 
 def explain_kin(model: Any, row: Matrix) -> dict[str, Any]:
-    """Return what the prediction of a fitted `KinEnsembleClassifier` rests on.
+    """Return what the prediction of a fitted `KinEnsembleClassifier` is based on.
 
     A member adds its weight for a label times its log odds; the intercept is what calibration adds.
     Training samples are those of the kernel regression with the largest weight.

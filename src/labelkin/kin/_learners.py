@@ -52,7 +52,7 @@ class Member:
     view: str
     """Name of the view on which its learners are fitted."""
     reason: str
-    """Why it is part of the ensemble, at its size."""
+    """What it is, in words."""
     learners: list[Any]
     """One learner or several."""
     log_odds: bool = False
@@ -85,8 +85,8 @@ def mean_scores(scores: list[Array], labels: Labels, fold_of: Array) -> Array:
 def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomState) -> list[Array]:
     """Draw bags of whole folds, about a share of all; return the rows of each.
 
-    Every fold is outside equally often, or once less than another. A single fold is in all bags,
-    and so are rows without a fold, −1, which are not scored.
+    The numbers of bags without each fold differ by at most one. A single fold is in all bags, and
+    so are rows without a fold, −1, which are not scored.
     """
     n_folds = int(fold_of.max()) + 1
     n_outside = min(max(round((1 - share) * n_folds), 1), n_folds - 1)
@@ -100,11 +100,11 @@ def draw_bags(fold_of: Array, n_bags: int, share: float, rng: np.random.RandomSt
 
 @dataclass(eq=False, repr=False)
 class PartLearner:
-    """A learner of the rows of some whole folds, `part`.
+    """A learner fitted to the rows of some whole folds, `part`.
 
     Rows of other folds have the scores of queries: the learner has seen none of their labels.
-    The mean of several such learners, each of another part of the rows, takes a fraction of the
-    time of one learner of all rows, where that time grows faster than the rows.
+    Several such learners, each fitted to a different part of the rows, take a fraction of the time
+    of one learner of all rows if that time grows faster than linearly.
     """
 
     part: Array
@@ -136,8 +136,8 @@ class ProjectionLearner:
         S_C w = μ (S_M + tr(S_M)/k · I) w
 
     of the largest μ, each multiplied by √μ; a share, `dropped`, of the lowest is left out. The
-    ratio keeps all directions that separate label sets, in proportion, where the difference
-    S_C − r·S_M of the paper keeps whole directions or drops them.
+    ratio keeps all directions that separate label sets, in proportion, whereas the difference S_C −
+    r·S_M of the paper keeps or drops whole directions.
 
     Scores are those of the rows outside the bag, whose labels the projection does not depend on.
     `components_`, (n_columns, d), is in single precision.
@@ -198,8 +198,8 @@ class TreesLearner:
     """A forest of all labels together, grown in ten groups of trees on bags of whole folds.
 
     With about 63 % of the folds, as many distinct rows as in a bootstrap sample, trees are as
-    strong as bootstrapped ones; but a fold is outside of whole groups, whose trees have seen none
-    of its labels. Trees of a single label grow on the rows where it is known; of several, unknown
+    accurate as bootstrapped ones, and each fold is scored by groups of trees that have seen none of
+    its labels. Trees of a single label grow on the rows where it is known; of several, unknown
     labels are replaced by a kernel regression on the known labels of the bag.
     """
 
@@ -274,10 +274,10 @@ class LabelTreesLearner:
 
 
 def _fit_smoother(rows: Rows, labels: Labels) -> Callable[[Array], Array]:
-    """Return the kernel regression that fills in unknown labels, of those known in a bag.
+    """Return the kernel regression that fills in unknown labels from those known in a bag.
 
-    Of 500 rows with three quarters of the labels hidden, trees had 67 % average precision with
-    means in their place, and 79 % with this (medical).
+    On 500 rows of medical with three quarters of the labels hidden, trees had 67 % average
+    precision with means in place of hidden labels, and 79 % with this regression.
     """
     sample = rows.take(sample_rows(len(rows), np.random.RandomState(0), _FILL_SAMPLE))
     # Neither the width nor the landmarks depend on labels of rows outside the bag.
@@ -287,9 +287,9 @@ def _fit_smoother(rows: Rows, labels: Labels) -> Callable[[Array], Array]:
 
 
 def _mean_of_trees(trees: list[Any], rows: Matrix, n_jobs: int | None) -> Array:
-    """Return the mean prediction of trees; a forest takes 0.1 ms per tree besides."""
+    """Return the mean prediction of trees; the forest's own method takes 0.1 ms more per tree."""
     if any(tree.tree_.n_features != rows.shape[1] for tree in trees):
-        raise ValueError("The trees were grown on rows of another width.")  # they do not check
+        raise ValueError("The trees were grown on another number of features.")  # they do not check
     queries, size = rows.astype(np.float32), -(-len(trees) // effective_n_jobs(n_jobs))
     parts = [trees[i : i + size] for i in range(0, len(trees), size)]
     sums = map_threads(lambda part: sum(t.tree_.predict(queries) for t in part), parts, n_jobs)

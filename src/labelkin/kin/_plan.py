@@ -1,8 +1,8 @@
 """The plan: which members an ensemble has, on which views, by the kind and the size of the data.
 
-The candidates are listed in the order of their worth. One that does not fit into the time that is
-left, by the cost model of `Limits`, is left out, and the plan says so. `Limits` has the constants
-of the Kin ensemble, each with its reason. The guide's page on Kin has the measurements:
+The candidates are listed in order of usefulness. One that does not fit into the remaining time, by
+the cost model of `Limits`, is left out, and the plan says so. `Limits` has the constants of the Kin
+ensemble, each with its reason. The guide's page on Kin has the measurements:
 `benchmarks/ablation.py` makes them.
 """
 
@@ -37,13 +37,13 @@ _KERNELS = {
 class Limits:
     """Sizes, costs and ridges of the ensemble; ``Limits(seconds=600)`` changes one of them."""
 
-    # What training may cost. Members are planned in the order of their worth, and one that does
-    # not fit into the time that is left is left out; the first is always planned.
+    # What training may cost. Members are planned in order of usefulness; one that does not fit into
+    # the remaining time is left out, except for the first.
     seconds: float = 70.0
     """Seconds of one processor for all members together."""
     fit_memory: float = 1.4e9
-    """Bytes that the learners fitted at the same time may take. Also of the leaves of trees, of
-    which a quarter of it is allowed, and of the kernel values of landmarks."""
+    """Bytes that the learners fitted at the same time may take together. The kernel values of
+    landmarks may take all of it, the leaves of trees a quarter."""
     flops: float = 2.5e10
     """Operations per second of the members' products and factorisations, on one core."""
     tree_tests: float = 1e7
@@ -53,73 +53,77 @@ class Limits:
 
     # How kernels are solved: exactly, in parts, from landmarks.
     exact_rows: int = 1_000
-    """Rows up to which a label may have a ridge of its own, by eigenvectors. Beyond, one ridge for
-    all labels is as good, by a factorisation that takes a twentieth of the time."""
+    """Up to this number of rows, a label may have a ridge of its own, by eigenvectors. With more
+    rows, one ridge for all labels is as good, and its factorisation takes a twentieth of the
+    time."""
     part_work: float = 1.2e12
-    """At most n · m² for parts of m rows, each with a kernel of its own, so that the time does not
-    grow with the number of parts: all rows are one part up to 10,626. A part has a fold at least;
-    beyond about 49,000 rows, with more parts than folds, each would learn too little: landmarks."""
+    """Maximum of n · m² for n rows in parts of m rows, each with its own kernel, which bounds the
+    time. Up to 10,626 rows there is one part. Beyond about 49,000 rows a part would be smaller than
+    a fold, too small to learn from, and landmarks are used."""
     landmark_work: float = 8e10
-    """At most n · m² for m landmarks of n rows, so that the time does not grow with n."""
+    """Maximum of n · m² for m landmarks of n rows, which bounds the time."""
 
     # Views.
     dense_entries: int = 2**22
-    """Sparse rows up to this size become dense: 32 MB, and faster."""
+    """Sparse matrices of at most this many entries become dense: 32 MB, and faster."""
     text_columns: float = 0.05
-    """Rows are texts if fewer of their columns are measurements: mostly not zero, or negative."""
+    """Rows are texts if a smaller share of their columns are measurements, see `is_text`."""
     topics: int = 300
-    """Directions of the view "topics", but at most a fifth of the rows and of the words."""
+    """Number of directions of the view "topics"; at most a fifth of the rows and of the words."""
 
     # Members.
     bag: float = 0.6
     """Share of the folds in which the pairs of a projection are drawn, or trees are grown. The
-    other folds are scored: of fewer, out-of-sample scores would be noisier."""
+    other folds are scored; with fewer of these, out-of-sample scores would be noisier."""
     thresholds: tuple[float, ...] = (0.3, 0.5, 0.6, 0.9)
     """Θ of the projections in turn: their mean depends little on each of them."""
     dropped: float = 0.3
     """Share of the directions of a projection, those of the smallest ratio, that are dropped."""
     linear_rows: int = 3_000
-    """Rows from which on texts have a logistic regression: with fewer it adds nothing to kernels.
-    Tables always have one."""
+    """Texts have a logistic regression from this number of rows on; with fewer rows it adds nothing
+    to the kernels. Tables always have one."""
     n_trees: int = 100
-    """Trees of a forest: of one label alone on tables for which that takes a 25th of `seconds`,
-    else of all labels together."""
+    """Trees per forest. Tables have one forest per label if these take at most a 25th of `seconds`,
+    otherwise one forest of all labels."""
     leaf: int = 3
-    """Rows in a leaf, at least: single rows take three times the space, for no gain."""
+    """Minimum number of rows in a leaf: leaves of single rows take three times the space and are no
+    better."""
 
     # Out-of-sample scores.
     n_folds: int = 10
     """Folds of the training rows, the same for all members. The second stage is fitted again
     without two of them at a time."""
     sample_rows: int = 10_000
-    """Rows that have out-of-sample scores, and from which ranks are learned, at most."""
+    """Maximum number of rows that have out-of-sample scores, and from which ranks are learned."""
     large_entries: float = 1e8
-    """Rows times labels beyond which there is logistic regression alone."""
+    """With more rows times labels than this, logistic regression is the only member."""
 
     # The second stage.
     slope_precision: tuple[float, float] = (30.0, 3.0)
-    """Weight of the distance of a label's slope to the slope that all labels share, for scores
-    and for scores on the scale of log odds: it takes some thirty positives to leave it."""
+    """Penalty on the distance of a label's slope from the slope that all labels share, for scores
+    and for scores on the scale of log odds. A label needs about thirty positives to have its own
+    slope."""
     pseudo_count: float = 0.3
-    """By which the targets of a label's positives are smoothed: slopes are shared, so that less is
-    needed than Platt's count of 1."""
+    """Pseudo-count by which the targets of a label's positives are smoothed. Slopes are shared, so
+    a smaller one than Platt's 1 is enough."""
     least_proba: float = 1e-4
-    """Probabilities of a member are bounded here before they are averaged, so that one
-    overconfident member does not outweigh the others."""
+    """Probabilities of a member are kept this far from 0 and 1 before they are averaged, so that
+    one overconfident member does not outweigh the others."""
     member_ridge: float = 0.003
-    """Of the differences of the members' weights from equal ones, per prediction."""
+    """Ridge of the differences between the members' weights and equal weights, per prediction."""
     label_ridge: float = 0.03
-    """Of the differences of a label's weights from those of all labels, per row."""
+    """Ridge of the differences between a label's weights and those of all labels, per row."""
     few_rows: int = 100
     """With this many rows, half of these differences is applied; with twice as many, 80 %."""
     stage_entries: int = 400_000
-    """Rows times labels from which weights are learned; more change them by less than their
-    standard error. With more, curves are fitted to means of rows with nearly equal scores..."""
+    """Weights are learned from at most this many rows times labels; more would change them by less
+    than their standard error. With more, curves are fitted to means of rows with nearly equal
+    scores..."""
     edge_points: int = 400
-    """... but for this many rows with the highest and the lowest scores of each label."""
+    """... except for this many rows with the highest and the lowest scores of each label."""
 
     def n_parts(self, n_samples: int) -> int:
-        """Return in how many parts the rows have a kernel each; 0: landmarks."""
+        """Return the number of parts of the rows, each with its own kernel; 0: use landmarks."""
         part_rows = max(1, int((self.part_work / n_samples) ** 0.5))
         least = -(-n_samples // part_rows)
         # Parts of equal numbers of folds.
@@ -127,7 +131,7 @@ class Limits:
         return found[0] if found else 0
 
     def n_landmarks(self, n_samples: int) -> int:
-        """Return how many landmarks a kernel has; a fourth of the rows would be as dear as all."""
+        """Return the number of landmarks: at most a quarter of the rows, or exact is cheaper."""
         in_time = int((self.landmark_work / n_samples) ** 0.5)
         in_memory = int(self.fit_memory / (8 * n_samples))
         return max(1, min(in_time, in_memory, n_samples // 4))
@@ -146,7 +150,7 @@ class Limits:
         return n * m * (8.0 * m + 20.0 * q + 2.0 * columns) / self.flops
 
     def kernel_bytes(self, n_samples: int) -> float:
-        """Return the memory of a kernel while it is fitted: some arrays of its size."""
+        """Return the memory that fitting a kernel takes: several arrays of its size."""
         n_parts = self.n_parts(n_samples)
         if n_samples <= self.exact_rows:
             return 7 * 8.0 * n_samples**2

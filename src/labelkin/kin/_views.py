@@ -1,7 +1,7 @@
 """Views of the features: the same rows on other scales, learned without labels.
 
 A kernel depends on distances, and distances on how features are scaled. Which scale is right
-differs between word counts, measurements and codes; an ensemble need not choose, it uses several.
+differs between word counts, measurements and codes, so the ensemble uses several.
 """
 
 from collections.abc import Callable
@@ -122,8 +122,8 @@ class Topics:
 def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> dict[str, View]:
     """Learn the views that suit the rows, as `as_floats` returns them.
 
-    Embeddings of texts, the last columns, are beside the topics of words and in ``"linear"``, and
-    no part of other views. Beside a table they are columns as others.
+    Embeddings of texts, the last columns, are part of ``"topics"`` and ``"linear"``, and of no
+    other view. If the first columns are not words, they are columns like the others.
 
     Texts, see `is_text`, have ``"raw"`` words, ``"root"``, square roots of weights times rarity,
     ``"linear"``, words weighted by their rarity unless they are weighted already, and ``"topics"``,
@@ -135,9 +135,9 @@ def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> 
         words = rows.apply(WithoutLast(Raw(), *sizes))
         if is_text(words, limits):
             found = learn_views(words, limits, seed)
-            cut = {name: WithoutLast(view, *sizes) for name, view in found.items()}
-            beside = [name for name in ("linear", "topics") if name in cut]
-            return {**cut, **{name: WithEmbedding(cut[name]) for name in beside}}
+            without = {name: WithoutLast(view, *sizes) for name, view in found.items()}
+            beside = [name for name in ("linear", "topics") if name in without]
+            return {**without, **{name: WithEmbedding(without[name]) for name in beside}}
     views: dict[str, View] = {"raw": Raw()}
     n = len(rows)
     if is_text(rows, limits):

@@ -74,7 +74,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     oof_proba_ : ndarray of shape (n_samples, n_labels)
         Only if `calibrate` was True, or "auto" with ``C="auto"``: probabilities of the training
         samples by models fitted without any sample of their fold, calibrated by curves fitted
-        without the fold, but for the one slope that all labels share.
+        without the fold, except for the slope that all labels share.
     classes_ : ndarray of shape (n_labels, 2)
         0 and 1 for each label. After a one-dimensional target: its classes, of shape (2,).
     label_names_ : ndarray of shape (n_labels,)
@@ -152,7 +152,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
             0 and 1, one column per label; NaN, None or pandas' NA where a label is unknown. A label
             is fitted to the samples for which it is known.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 is the same as the sample twice, 0 as none at all.
+            A weight of 2 has the same effect as repeating the sample, and 0 as removing it.
 
         Returns
         -------

@@ -47,7 +47,7 @@ _LEAVING = 0.1
 # A step is accepted if the slope of the objective at its end is at most this share of the initial
 # descent.
 _OVERSHOOT = 0.5
-# Change of the intercept by one step, at most, but for what the weights' change adds to it.
+# Change of the intercept by one step, at most, except for what the weights' change adds to it.
 _FARTHEST = 50.0
 
 

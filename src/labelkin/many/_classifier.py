@@ -52,17 +52,17 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
     Parameters
     ----------
     n_trees : int, default=3
-        Trees of labels, each with other clusters. With 1 the fit takes half of the time, and
-        precision at 1 is lower by about half a point.
+        Number of trees of labels, each with different clusters. With 1 the fit takes half of the
+        time, and precision at 1 is lower by about half a point.
     cluster_size : int, default=200
-        Labels of a cluster at most. With at most as many labels, a tree is a plain logistic
-        regression.
+        Maximum number of labels in a cluster. If there are no more labels than this, a tree is a
+        plain logistic regression.
     C : float, default=10
         Inverse strength of the regularisation in the nodes of the trees, for rows of length 1.
     n_neighbors : int, default=50
-        Training rows that vote.
+        Number of training rows that vote.
     n_candidates : int, default=20
-        Candidates of a row by each score; together about three times as many.
+        Number of candidates per row from each score; together about three times as many.
     label_texts : {array-like, sparse matrix} of shape (n_labels, n_features), default=None
         Names or descriptions of the labels, as the features of X: ``vectorizer.transform(names)``
         with the ``TfidfVectorizer`` that X was made with. Zeros stand for a label without a name;
@@ -88,7 +88,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         ``predict`` gives the labels of larger probability: the one with the highest F1 of all
         pairs of held-out rows and labels together. With a single label it is 1/2.
     remainder_ : ndarray of shape (n_labels,)
-        Probability of each label in rows of which it is no candidate.
+        Probability of each label in rows for which it is not a candidate.
     sources_ : list
         The sources of candidates.
     ranker_ : object
@@ -108,7 +108,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
     -----
     The trees have not seen the held-out rows; all other sources are computed again with all rows.
     Rows of a Dask array are brought into memory in ``fit``. There is no export to ONNX: its
-    operators have no products of sparse matrices, which nearly all of the work consists of.
+    operators have no products of sparse matrices, which are nearly all of the work.
 
     Examples
     --------
@@ -229,13 +229,13 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
             progress.step()
             total = float(own.counts.positives.sum())
             self.threshold_ = (
-                0.5 if self._n_labels == 1 else _best_cut(proba, relevant, weights, total)
+                0.5 if self._n_labels == 1 else _best_threshold(proba, relevant, weights, total)
             )
             missed = 1 - (weights * relevant).sum() / max(total, 1)
             self.remainder_ = (max(missed, 0.0) * labels.counts.means).astype(np.float32)
             self.n_held_out_ = int(n_held_out)
 
-            # All rows, but for the trees
+            # All rows, except for the trees
             self.sources_ = self._make_sources(trees, X, labels, texts)
             self.ranker_.frequency_ = log_frequency(labels)
             progress.step()
@@ -319,9 +319,9 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         Returns
         -------
         ndarray or CSR array of shape (n_samples, n_labels)
-            P(label = 1). Labels that are no candidates have their `remainder_`; with
-            `sparse_output` they are left out. After a one-dimensional target: one column per
-            class. Of a Dask array: a Dask array.
+            P(label = 1). Labels that are not candidates have their `remainder_`; with
+            `sparse_output` they are left out. After a one-dimensional target: one column per class.
+            Of a Dask array: a Dask array.
         """
         if self.sparse_output and not is_dask(X) and not getattr(self, "_one_target", False):
             return self._sparse_proba(self._validate_predict(X, "predict_proba"))
@@ -348,7 +348,7 @@ class LabelTreeClassifier(ExplainMixin, MultiLabelClassifier):
         labels : ndarray of int of shape (n_samples, k)
             Numbers of the labels: columns of y.
         proba : ndarray of shape (n_samples, k)
-            Their probabilities; of labels that are no candidates, their `remainder_`.
+            Their probabilities; for labels that are not candidates, their `remainder_`.
         """
         X = self._validate_predict(X, "predict_topk")
         q = self._n_labels
@@ -396,8 +396,8 @@ def _as_csr(X: Any) -> Matrix:
     return found
 
 
-def _best_cut(proba: Array, relevant: Array, weight: Array, total: float) -> float:
-    """Return the cut with the highest F1 of all pairs; `total` includes those no candidate has."""
+def _best_threshold(proba: Array, relevant: Array, weight: Array, total: float) -> float:
+    """Return the threshold with the highest F1; `total` includes pairs without a candidate."""
     if not relevant.any():
         return 0.5
     order = np.argsort(-proba, kind="stable")

@@ -46,7 +46,7 @@ def stratify_groups(
     if n_groups < n_parts:
         raise ValueError(
             f"groups has {n_groups} different {'value' if n_groups == 1 else 'values'}, which "
-            f"cannot fill {n_parts} parts: ask for fewer folds, or for smaller groups."
+            f"cannot fill {n_parts} parts: choose fewer folds, or smaller groups."
         )
     member = sparse.csr_array((np.ones(n), (group_of, np.arange(n))), shape=(n_groups, n))
     sizes = np.bincount(group_of)

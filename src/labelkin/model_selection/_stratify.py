@@ -1,12 +1,12 @@
 """Iterative stratification: assigns rows to parts so that every label is spread evenly.
 
-The algorithm is that of Sechidis, Tsoumakas and Vlahavas, "On the stratification of
-multi-label data" (ECML PKDD 2011): take the label with the fewest rows left, give each
-of these rows to the part that lacks the label most, and go on. Three things are ours:
+The algorithm is that of Sechidis, Tsoumakas and Vlahavas, "On the stratification of multi-label
+data" (ECML PKDD 2011): take the label with the fewest rows left, assign each of these rows to the
+part that lacks the label most, and repeat. Three things are ours:
 
-- All rows of the label are dealt at once. Each row lowers by one what its part lacks of this
-  label and of rows, whatever other labels it has, so the sequence of parts can be computed
-  without a loop over rows.
+- All rows of the label are assigned at once. Each row lowers by one what its part lacks of this
+  label and of rows, whatever other labels it has, so the sequence of parts can be computed without
+  a loop over rows.
 - The order of these rows, which the algorithm leaves open, follows their other labels, from
   rare to common. Similar rows then go to different parts, so that label sets are spread, too.
 - What the greedy pass leaves uneven is repaired: rows move until the sizes are exact, then
@@ -33,7 +33,7 @@ def stratify(
     n = Y.shape[0]
     order = np.arange(n) if rng is None else rng.permutation(n)
     state = _Parts(Y[order], shares)
-    _deal_all(state, rng)
+    _assign_all(state, rng)
     _repair_sizes(state)
     _repair_labels(state)
     part = np.empty(n, dtype=np.intp)
@@ -77,19 +77,19 @@ class _Parts:
         self.room[target] -= 1
 
 
-def _deal_all(state: _Parts, rng: np.random.RandomState | None) -> None:
-    """Deal the rows label by label, the rarest remaining label first; rows without labels last."""
+def _assign_all(state: _Parts, rng: np.random.RandomState | None) -> None:
+    """Assign rows label by label, the rarest remaining label first; rows without labels last."""
     order = _similarity_order(state.Y, state.frequency)
     by_label = state.Y[order].tocsc()  # within a label, similar rows are adjacent
     left = np.where(state.frequency > 0, state.frequency, np.inf)
     while left[label := left.argmin()] < np.inf:
         rows = order[by_label.indices[slice(*by_label.indptr[label : label + 2])]]
         rows = rows[state.part[rows] < 0]
-        left -= state.put(rows, _deal(state.wanted[:, label], state.room, len(rows), rng))
+        left -= state.put(rows, _assign_rows(state.wanted[:, label], state.room, len(rows), rng))
         left[left == 0] = np.inf
     rows = np.flatnonzero(state.part < 0)
     if len(rows):
-        state.put(rows, _deal(state.room, state.room, len(rows), rng))
+        state.put(rows, _assign_rows(state.room, state.room, len(rows), rng))
 
 
 def _similarity_order(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
@@ -104,7 +104,7 @@ def _similarity_order(Y: sparse.csr_array, frequency: np.ndarray) -> np.ndarray:
     return keys.argsort(kind="stable")
 
 
-def _deal(
+def _assign_rows(
     wanted: np.ndarray, room: np.ndarray, n_rows: int, rng: np.random.RandomState | None
 ) -> np.ndarray:
     """Return the parts that `n_rows` rows go to in turn.

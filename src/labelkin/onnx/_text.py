@@ -135,7 +135,7 @@ def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
     year = year_first.choose(first, third + century)
     month = year_first.choose(second, second if step.day_first else first)
     day = year_first.choose(third, first if step.day_first else second)
-    month = month.at_least(1).at_most(12)  # what is no date must not end the run
+    month = month.at_least(1).at_most(12)  # what is not a date must not end the run
 
     is_leap = ((year % 4).equals(0) & ((year % 100) > 0)) | (year % 400).equals(0)
     leap_day = (is_leap & (month > 2)).astype(np.int64)

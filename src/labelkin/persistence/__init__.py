@@ -9,9 +9,9 @@ A file from an unknown source can still predict wrongly, or slowly. Its SHA-256 
 is the one that was saved: ``load_model(path, expected_sha256=...)``.
 
 ``labelkin.json`` holds the number of the format, the versions, the label names and the caller's
-details, ``model.json`` the model but for its arrays, and ``numbers.bin`` the numbers of all arrays.
-Types have stable names, such as ``VPCMEClassifier`` or ``kernel.KernelRidge``, never the path of a
-private module, so that a file can be read after a class has moved.
+details, ``model.json`` the model except for its arrays, and ``numbers.bin`` the numbers of all
+arrays. Types have stable names, such as ``VPCMEClassifier`` or ``kernel.KernelRidge``, never the
+path of a private module, so that a file can be read after a class has moved.
 """
 
 from labelkin.persistence._files import ModelInfo, load_model, model_info, save_model

@@ -182,13 +182,13 @@ class Decoder:
     def _slice(self, content: Any, depth: int) -> slice:
         start, stop, step = content
         if not all(bound is None or type(bound) is int for bound in content):
-            raise ValueError("a slice is not one of whole numbers")
+            raise ValueError("a slice has bounds that are not whole numbers")
         return slice(start, stop, step)
 
     def _scalar(self, content: Any, depth: int) -> Any:
         spec, value = content
         if type(value) not in _PLAIN:
-            raise ValueError("a number is not a plain one")
+            raise ValueError("a number has an unknown form")
         return _dtype(spec).type(value)
 
     def _objects(self, content: Any, depth: int) -> np.ndarray:
@@ -261,7 +261,7 @@ class UnknownTypeError(ValueError):
 
 def _index(value: Any) -> int:
     if type(value) is not int or value < 0:
-        raise ValueError("a number of the model is not a size or a place")
+        raise ValueError("a size or position in the model is not a whole number from 0")
     return value
 
 

@@ -210,7 +210,7 @@ def load_model(
     except Exception as error:  # JSON, zip, arrays, checks: each has its own kinds
         raise _damaged(path, error) from error
     if not (hasattr(model, "predict") or hasattr(model, "transform")):
-        raise FormatError(path, f"it holds {type(model).__name__}, which is no model")
+        raise FormatError(path, f"it holds {type(model).__name__}, which is not a model")
     return model
 
 
@@ -239,7 +239,7 @@ def _open(raw: bytes, path: Path) -> tuple[ModelInfo, zipfile.ZipFile]:
     except ValueError as error:
         raise _damaged(path, error) from error
     except Exception as error:  # zipfile and zlib have kinds of their own
-        raise FormatError(path, "not a labelkin model, or one that was cut short") from error
+        raise FormatError(path, "not a labelkin model, or a truncated one") from error
     if text is None:
         raise FormatError(path, "not a labelkin model (it is a zip archive of something else)")
     try:

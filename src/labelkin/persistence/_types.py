@@ -179,7 +179,7 @@ def _check_counts(counts: Any) -> None:
         raise ValueError("a neighbour search has more neighbours than rows")
     if (known := counts.known) is not None:
         if not isinstance(known, np.ndarray) or known.dtype != bool:
-            raise ValueError("the mask of known labels is no array of booleans")
+            raise ValueError("the mask of known labels is not an array of booleans")
         _check_equal(counts, known.shape, counts.Y.shape)
 
 

@@ -117,5 +117,5 @@ class MDDM(LinearProjection):
         if isinstance(self.n_components, Integral):
             return min(int(self.n_components), rank)
         share = np.cumsum(eigenvalues[:rank]) / eigenvalues[:rank].sum()
-        # The last share is 1 but for rounding.
+        # The last share is 1 up to rounding.
         return min(int(np.searchsorted(share, self.n_components - 1e-12)) + 1, rank)

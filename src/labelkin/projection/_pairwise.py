@@ -89,7 +89,7 @@ class PairwiseConstraintProjection(LinearProjection):
     _directions: Array
     """W in the coordinates of the training rows, (p, d)."""
     _basis: Array
-    """Of these coordinates in features, (p, n_features); None: they are the features."""
+    """Basis of these coordinates, (p, n_features); None: they are the features."""
     _fits_unknown = True
     _parameter_constraints: dict = {
         "threshold": [Interval(Real, 0, 1, closed="both")],
@@ -184,7 +184,7 @@ class PairwiseConstraintProjection(LinearProjection):
             return self._directions if training.basis is None else training.basis
         # Eq. 6 and 7: the scatter of cannot-links and of must-links.
         S_C, S_M = training.scatter(cannot_link), training.scatter(must_link)
-        # Eq. 4: r is the ratio of their traces; where S_M is zero any finite r will do.
+        # Eq. 4: r is the ratio of their traces; where S_M is zero, any finite r is valid.
         trace_C, trace_M = float(xp.linalg.trace(S_C)), float(xp.linalg.trace(S_M))
         self.scaling_ = trace_C / trace_M if trace_M > 0 else 1.0
         # Eq. 5: the eigenvectors of the positive eigenvalues maximise the objective of Eq. 3.
@@ -264,8 +264,8 @@ class TrainingRows:
 
     All differences of samples lie in the row space of X. When that is smaller than the feature
     space (k > n) the samples are rotated into it, once for any number of projections; eigenvectors
-    found there are rotated back, and nothing is lost. ``basis`` are the orthonormal rows that span
-    it; None: the coordinates are the features. The work is done where X lies.
+    found there are rotated back. This is exact. ``basis`` are the orthonormal rows that span it;
+    None: the coordinates are the features. The work is done where X lies.
     """
 
     def __init__(self, X: Any) -> None:
@@ -339,8 +339,8 @@ def _row_space(X: Matrix) -> Array:
     values, vectors = xp.linalg.eigh(astype(as_dense(X @ X.T), "float64"))
     tolerance = values.shape[0] * float(xp.finfo(X.dtype).eps) * values[-1]
     rank = int(xp.count_nonzero(values > tolerance))
-    if rank == 0:  # any direction will do
+    if rank == 0:  # all rows are zero
         return xp.eye(1, X.shape[1], dtype=X.dtype, device=device)
-    # Orthogonal but for rounding, which QR removes.
+    # Orthogonal up to rounding, which QR removes.
     basis, _ = xp.linalg.qr(astype(X, "float64").T @ vectors[:, -rank:])
     return ascontiguousarray(astype(basis.T, X.dtype))

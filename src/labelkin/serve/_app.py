@@ -47,7 +47,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         "/schema": JSONResponse(schema),
         "/health": JSONResponse({"status": "ok"}),
     }
-    computing = _Computing(service, limits)
+    computing = _Worker(service, limits)
 
     async def labels(request: Request) -> Response:
         return JSONResponse({"labels": service.find_labels(request.query_params.get("search", ""))})
@@ -133,7 +133,7 @@ def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     }
 
 
-class _Computing:
+class _Worker:
     """Computes in one thread; of further requests a few may wait.
 
     A thread cannot be ended from outside: after the time limit it ends with the part of a request
@@ -179,7 +179,7 @@ def _parse(body: bytearray) -> tuple[Any, Any]:
     """Return the rows and the numbers of those to explain."""
 
     def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no number in JSON")
+        raise ValueError(f"{name} is not a number in JSON")
 
     try:
         value = json.loads(body, parse_constant=refuse)

@@ -43,8 +43,8 @@ class Limits:
     """Requests that wait while another one is computed; further ones are turned away."""
 
 
-class Rows(NamedTuple):
-    """Rows of a request: features as the model takes them, and columns that tell which is which."""
+class RequestRows(NamedTuple):
+    """Rows of a request: features as the model takes them, and columns that identify the rows."""
 
     features: Any
     shown: dict[str, list[str]]
@@ -93,7 +93,7 @@ class Service:
             "n_features": self.model.n_features_in_,
         }
 
-    def read(self, sent: bytes | list[Any]) -> Rows:
+    def read(self, sent: bytes | list[Any]) -> RequestRows:
         """Return the rows of a request, for `predict`; raise `BadRows` for wrong ones.
 
         They are a CSV file, a spreadsheet or records in JSON as bytes, or a list of JSON values.
@@ -104,11 +104,11 @@ class Service:
                 table = parse_table(sent, "The table", **schema.reading)
             else:
                 table = table_of_records(sent, schema, source="The request")
-            return Rows(schema.read(table), identify_rows(table, schema))
+            return RequestRows(schema.read(table), identify_rows(table, schema))
         except ValueError as error:
             raise BadRows(str(error)) from None
 
-    def predict(self, rows: Rows, part: slice = slice(None)) -> list[dict[str, Any]]:
+    def predict(self, rows: RequestRows, part: slice = slice(None)) -> list[dict[str, Any]]:
         """Return labels, confidence and probabilities of a part of the rows.
 
         ``shown`` has the identifier and the start of the text, where the rows have any. Of
@@ -137,7 +137,7 @@ class Service:
         found = [name for name in self.model.label_columns_.names if wanted in name.casefold()]
         return sorted(found, key=lambda name: (len(name), name))[:_FOUND]
 
-    def explain(self, rows: Rows, number: int) -> dict[str, Any]:
+    def explain(self, rows: RequestRows, number: int) -> dict[str, Any]:
         """Return what counts for and against the labels of a row, counted from 0."""
         features = rows.features
         one = features.iloc[[number]] if hasattr(features, "iloc") else features[[number]]

@@ -52,9 +52,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator, default=None
         The classifier of the features: one of this library, or any scikit-learn classifier that
-        takes label matrices. None: ``KinEnsembleClassifier(random_state=0)``. In the place of a Kin
-        ensemble, 2,000 labels and more have a `LabelTreeClassifier`, whose sparse scores take the
-        names of the labels into account if all columns are texts.
+        takes label matrices. None: ``KinEnsembleClassifier(random_state=0)``. With 2,000 labels or
+        more, a `LabelTreeClassifier` takes the place of a Kin ensemble; it returns sparse scores,
+        and uses the names of the labels if all columns are texts.
     labels : str, list of str or int, default=None
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas; a count (3: the first three columns, -3: the
@@ -230,7 +230,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             if guess.doubtful:
                 by = [f"{name}=" for name in guess.arguments if name in own]
                 decides = " or ".join(by or ["columns="])
-                warnings.warn(f"{table.source}: {guess.text} ({decides} decides)", stacklevel=3)
+                warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
         if names and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))

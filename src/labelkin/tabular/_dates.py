@@ -111,8 +111,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         Whether 3/4/2025 is the third of April. Dates that begin with the year are always read
         as year, month, day.
     trend : bool, default=False
-        Whether the year is used, so that what changed over time in the training rows holds for
-        the time of its end.
+        Whether the year is used. Dates after the last one in training count as that one.
 
     Attributes
     ----------

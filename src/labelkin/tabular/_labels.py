@@ -17,13 +17,13 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import (
     Labels,
     check_missing_labels,
+    fill_missing_labels,
     find_columns,
     find_labels,
     normal_form,
-    settle_missing,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
-from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, spell
+from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, unify_spelling
 
 _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
@@ -96,7 +96,7 @@ class LabelColumns:
         is_guess = separator is None and table.kind(column) != "list"
         mark = guess_separator(table, column) if is_guess else separator or ";"
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = spell(read_tags(table, column, mark), ignore_case, none)
+        rows = unify_spelling(read_tags(table, column, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
@@ -136,7 +136,7 @@ class LabelColumns:
         if signed:
             table.guesses.append(Guess(f"-1 means no in {join_names(signed)}", ()))
         values = np.column_stack(columns)
-        values, guesses = settle_missing(values, self.names, self.missing, np.array(are_marks))
+        values, guesses = fill_missing_labels(values, self.names, self.missing, np.array(are_marks))
         table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
         labels = (values > 0).astype(np.uint8)
         unknown = np.isnan(values)
@@ -159,7 +159,7 @@ class LabelColumns:
 
     def _read_tags(self, table: RawTable, column: Any, notes: list[str]) -> Any:
         tags = read_tags(table, column, self.separator)
-        rows = spell(tags, self.ignore_case, self.no_label, self.names)
+        rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
             notes.append(f"{table.source}: labels unknown to the model are left out: {names}")

@@ -233,7 +233,7 @@ class Schema:
 def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, and what is no date, are refused.
+    Infinite numbers, and what is not a date, are refused.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name)
@@ -266,7 +266,7 @@ def _feature_names(
     find_columns(columns, table.names, table.source)
     for name in columns:
         if name in label_columns:
-            raise ArgumentError(f"column {name!r} is a label, so it can be nothing else.")
+            raise ArgumentError(f"column {name!r} is a label and cannot have another role.")
     ignored = {name for name, kind in columns.items() if kind == "ignore"}
     names = [name for name in table.names if name not in label_columns | ignored]
     if not names:
@@ -288,8 +288,8 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
     if count:
         where = f" in {join_names(names)}" if names else ""
         notes.append(
-            f"{table.source}: {plural(count, 'missing value')}{where}: each becomes its column's "
-            "median in the training rows"
+            f"{table.source}: {plural(count, 'missing value')}{where}: each is replaced by the "
+            "median of its column in the training rows"
         )
 
 

@@ -23,7 +23,7 @@ _NONE = {
 
 # A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
 _LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
-# Possessive quantifiers, and quotes sought only where all of them are closed: linear time.
+# Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
@@ -31,7 +31,7 @@ _HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
 _MAX_JSON = 100_000  # characters of a cell
 
 
-def spell(
+def unify_spelling(
     rows: Sequence[Sequence[str]],
     ignore_case: bool = False,
     no_label: Iterable[str] = (),
@@ -42,18 +42,18 @@ def spell(
     Of spellings that differ by case or spaces only and are one label with `ignore_case`, that among
     `names` is used, or else the most frequent.
     """
-    none = {fold(word) for word in no_label}
-    kept = [[tag for tag in row if not none or fold(tag) not in none] for row in rows]
+    none = {fold_case(word) for word in no_label}
+    kept = [[tag for tag in row if not none or fold_case(tag) not in none] for row in rows]
     if not ignore_case:
         return kept
     counts = Counter(tag for row in kept for tag in row)
     # The most frequent spelling comes last, and stays.
     ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
-    spelled = {fold(tag): tag for tag in [*ordered, *names]}
-    return [[spelled[fold(tag)] for tag in row] for row in kept]
+    spelled = {fold_case(tag): tag for tag in [*ordered, *names]}
+    return [[spelled[fold_case(tag)] for tag in row] for row in kept]
 
 
-def fold(tag: str) -> str:
+def fold_case(tag: str) -> str:
     """Return what tags have in common that differ by case or spaces only."""
     return "".join(tag.casefold().split())
 
@@ -121,18 +121,18 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
     found = []
     for mark in _SEPARATORS if separator is not None else ():
         holding = sorted(tag for tag in counts if mark in tag and mark != separator)
-        if holding and fold(holding[0]) not in _NONE:
+        if holding and fold_case(holding[0]) not in _NONE:
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
     spellings: dict[str, list[str]] = {}
     for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)):
-        spellings.setdefault(fold(tag), []).append(tag)
+        spellings.setdefault(fold_case(tag), []).append(tag)
     if several := [same for same in spellings.values() if len(same) > 1]:
         shown = [" and ".join(f"{tag} ({counts[tag]:,})" for tag in same) for same in several]
         text = f"labels that differ by case or spaces only are kept apart: {join_names(shown, 3)}"
         found.append(Guess(text, ("ignore_case",), True))
-    if none := [tag for tag in counts if fold(tag) in {fold(word) for word in _NONE}]:
+    if none := [tag for tag in counts if fold_case(tag) in {fold_case(word) for word in _NONE}]:
         shown = [f"{tag} ({counts[tag]:,})" for tag in sorted(none)]
         text = f"learned as a label, though it may mean that there is none: {join_names(shown)}"
         found.append(Guess(text, ("no_label",), True))

@@ -62,7 +62,7 @@ class TrainingData:
         return self.table.guesses
 
     def column(self, name: str, argument: str) -> Any:
-        """Return a column of the table, also one that is no feature."""
+        """Return a column of the table, also one that is not a feature."""
         known = self.table.names or ()
         if name not in known:
             raise ValueError(
@@ -185,8 +185,8 @@ def _find_copies(
     table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
 ) -> list[str]:
     """Return, in words, the features that have the same values as a label or as the tags."""
-    is_plain = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
-    if schema.columns is None or not is_plain or len(y) < _MIN_COPIED:
+    is_numeric = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
+    if schema.columns is None or not is_numeric or len(y) < _MIN_COPIED:
         return []
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
     names = labels.names or [f"y{j + 1}" for j in range(len(columns))]

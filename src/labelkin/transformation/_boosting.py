@@ -35,7 +35,7 @@ class AdaBoostPDTClassifier(TransformationClassifier):
         ``C45TreeClassifier(nominal_features="binary")``, pruned as WEKA's J48, which needs the
         extra ``labelkin[tree]``.
     n_estimators : int, default=10
-        Rounds of boosting for a label, at most.
+        Maximum number of boosting rounds per label.
     n_jobs : int, default=None
         Number of threads, over labels; None: as many as BLAS uses. The results are the same for
         every value.

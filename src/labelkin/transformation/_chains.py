@@ -42,7 +42,7 @@ class ChainClassifier(TransformationClassifier):
         Number of chains. Several need an order that is random.
     voting : {"hard", "soft"}, default="hard"
         How several chains predict. hard: a label is predicted when more than half of the
-        chains predict it (a tie goes by the mean probability). soft: when the mean
+        chains predict it (the mean probability decides a tie). soft: when the mean
         probability is at least one half.
     n_jobs : int, default=None
         Number of threads, over links while fitting and over chains while predicting; None: as

@@ -56,9 +56,9 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     confidence : float, default=0.25
         Confidence of the error estimates, in (0, 0.5]; smaller prunes more (J48's ``-C``).
     min_samples_leaf : int, default=2
-        Least weight of samples on either side of a split (J48's ``-M``).
+        Minimum weight of samples on either side of a split (J48's ``-M``).
     pruning : bool, default=True
-        Whether to prune by estimated errors. Without, the tree is only collapsed (J48's ``-U``).
+        Whether to prune by estimated errors. If False, the tree is only collapsed (J48's ``-U``).
     nominal_features : {"binary"}, default=None
         "binary": all columns of zeros and ones are nominal attributes; None: no column is. A
         nominal column may be split with ``min_samples_leaf``
@@ -80,7 +80,7 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     Weights count as repetitions: ``min_samples_leaf``, the minimum of a numeric split and
-    the error estimates all go by weight. Scale weights to sum to the number of samples.
+    the error estimates all use weights. Scale weights to sum to the number of samples.
 
     Not supported: missing values, nominal attributes of more than two values, reduced-error
     pruning and Laplace smoothing. Two deliberate differences: J48 counts samples, not their
@@ -136,7 +136,8 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; a weight of 2 is a sample seen twice, 0 one not seen.
+            Non-negative weights; a weight of 2 has the same effect as repeating the sample, and 0
+            as removing it.
 
         Returns
         -------
@@ -286,8 +287,8 @@ class C45TreeClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         str
-            One line per test; after a leaf's class the weight it holds and, behind a slash,
-            the misclassified part.
+            One line per test; the class of a leaf is followed by the weight of its samples and,
+            after a slash, of those that are misclassified.
         """
         check_is_fitted(self)
         if feature_names is None:

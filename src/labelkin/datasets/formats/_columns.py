@@ -110,7 +110,7 @@ def check_missing_labels(missing: str | None) -> None:
         )
 
 
-def settle_missing(
+def fill_missing_labels(
     values: np.ndarray, names: Sequence[str], missing: str | None, are_marks: Any = False
 ) -> tuple[np.ndarray, list[str]]:
     """Return labels, (n, q), with 0 where an empty cell, which is NaN, means no; NaN: unknown.

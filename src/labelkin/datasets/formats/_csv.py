@@ -37,7 +37,7 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         text = text[named.end() :]
     if (table := _without_comments(text, source, delimiter)) != text:
         text = table
-        guesses.append(Guess("comments on top left out", ()))
+        guesses.append(Guess("comments at the top left out", ()))
     if delimiter is None:
         delimiter = named[1] if named else find_delimiter(text)
         if delimiter != ",":

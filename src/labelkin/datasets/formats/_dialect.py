@@ -92,7 +92,7 @@ def _pattern(decimal: str) -> re.Pattern[str]:
     # Possessive quantifiers, so that spaces on both sides of a unit take linear time.
     unit = rf"[ \u00a0\u202f]*+(?:{_UNIT})[ \u00a0\u202f]*+"
     text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
-    return re.compile(text, re.ASCII)  # digits of other scripts are no numbers elsewhere
+    return re.compile(text, re.ASCII)  # other libraries read no digits of other scripts
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
@@ -155,7 +155,7 @@ def unit_of(cell: str) -> str:
 
 
 def has_thousands(cell: str, decimal: str) -> bool:
-    """Return whether the thousands of a number are set apart."""
+    """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
     return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
 

@@ -156,7 +156,7 @@ def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
             check_unique(vectors[key], key.removesuffix("s").replace("_", " "), path)
     n_values, features, labels, split = vectors.values()
     if n_values is not None and not ((n_values >= 0) & (n_values < 2**31)).all():
-        raise FormatError(path, "feature_n_values holds a number that is no count of values")
+        raise FormatError(path, "feature_n_values holds a number that is not a count")
     if split is not None and not np.isin(split, (0, 1)).all():
         raise FormatError(path, "split holds other values than 0 (training rows) and 1 (test rows)")
     return RawTable(

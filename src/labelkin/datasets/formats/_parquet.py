@@ -58,7 +58,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         table = pyarrow.concat_tables(tables).rename_columns(names)
         frame = table.to_pandas(ignore_metadata=True)
     except Exception as error:
-        raise FormatError(path, f"no table for pandas ({reason(error)})") from None
+        raise FormatError(path, f"pandas cannot hold this table ({reason(error)})") from None
     return RawTable(str(path), frame, names, guesses=guesses)
 
 

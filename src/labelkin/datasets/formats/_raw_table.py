@@ -17,10 +17,10 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import (
     Labels,
     check_unique,
+    fill_missing_labels,
     find_columns,
     find_labels,
     normal_form,
-    settle_missing,
     split_names,
 )
 from labelkin.datasets.formats._dialect import parse_cell
@@ -297,7 +297,7 @@ def _split_columns(
         dense = target.toarray() if sparse.issparse(target) else target
         # A matrix with names is that of an ARFF file, in which ? means unknown.
         missing_labels = missing_labels or ("unknown" if table.is_matrix else None)
-        target, guesses = settle_missing(dense, label_names, missing_labels)
+        target, guesses = fill_missing_labels(dense, label_names, missing_labels)
         table.guesses += [Guess(text, ("missing_labels",)) for text in guesses]
         if missing_labels == "drop":
             known = np.flatnonzero(~np.isnan(target).any(axis=1))

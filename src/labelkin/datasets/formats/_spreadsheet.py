@@ -77,7 +77,7 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if len({column for cells in rows.values() for column in cells}) > 2:
         start = min((number for number, cells in rows.items() if len(cells) > 1), default=top)
     if start > top:
-        guesses.append(Guess(f"what stands above row {start + 1} left out", ()))
+        guesses.append(Guess(f"the rows above row {start + 1} left out", ()))
         rows = {number: cells for number, cells in rows.items() if number >= start}
     columns = sorted({column for cells in rows.values() for column in cells})
     numbers = range(start, max(rows) + 1)

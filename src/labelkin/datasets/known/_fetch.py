@@ -128,7 +128,7 @@ def _download(url: str) -> bytes:
         content = answer.read(limit + 1)
         if len(content) > limit:
             raise ValueError(
-                f"the server sent more than {limit / 2**20:,.0f} MiB; if the file is so large, "
+                f"the server sent more than {limit / 2**20:,.0f} MiB; if the file is that large, "
                 f"set {SIZE_VARIABLE} to a larger number of bytes"
             )
         if answer.length:  # what is still to come
@@ -144,7 +144,7 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, TimeoutError):
         return "no answer in time"
     if isinstance(cause, IncompleteRead):
-        return "the connection was cut"
+        return "the connection was interrupted"
     return "no connection" if isinstance(cause, OSError) else str(cause) or type(cause).__name__
 
 

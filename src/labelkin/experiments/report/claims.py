@@ -30,7 +30,7 @@ from labelkin.experiments.report.table import Table, word_table
 from labelkin.experiments.report.tables import dataset_table
 
 _BASES = ("cchains", "clr")  # the methods whose base learners the paper compares
-_NO_TEXT = ("yeast", "scene", "genbase")  # the datasets that are no texts
+_NO_TEXT = ("yeast", "scene", "genbase")  # the datasets without texts
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ def claims_table(evidence: dict[str, Evidence]) -> Table | None:
         "The claims of the paper's section 4",
         columns,
         find_claims(evidence),
-        caption="A claim is read as comparisons of means over the same folds. It holds where all "
-        "come out as claimed, partly where more than half do, and else does not hold. "
+        caption="A claim is read as comparisons of means over the same folds. It holds if all "
+        "come out as claimed, holds partly if more than half do, and otherwise does not hold. "
         "Significant: comparisons for and against the claim by the paired t-test and by the "
         "corrected one. Ties: labels with equal scores count against the method, or are ranked "
         "by index as in Mulan.",

@@ -30,7 +30,7 @@ from labelkin.experiments.report.comparison import (
 from labelkin.experiments.report.published import REFERENCE
 from labelkin.experiments.report.table import Table, escape_markdown, word_table
 from labelkin.experiments.run.peers import COMPARED
-from labelkin.experiments.run.results import Recorded, check_results
+from labelkin.experiments.run.results import StoredResults, check_results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ _NEEDS = "it needs at least two methods on two datasets."
 
 
 def write_report(
-    results: pd.DataFrame | Recorded,
+    results: pd.DataFrame | StoredResults,
     out: Path | str,
     *,
     reference: str | None = "vpcme",
@@ -59,7 +59,7 @@ def write_report(
     """
     for package in ("pandas", "scikit_posthocs", "jinja2"):
         import_optional(package, "report")
-    recorded = results if isinstance(results, Recorded) else Recorded(results)
+    recorded = results if isinstance(results, StoredResults) else StoredResults(results)
     recorded = replace(recorded, results=check_results(recorded.results))
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def write_report(
 
 
 def _make_texts(
-    folder: Path, recorded: Recorded, reference: str | None, sources: Iterable[Path | str]
+    folder: Path, recorded: StoredResults, reference: str | None, sources: Iterable[Path | str]
 ) -> dict[str, str]:
     """Draw the figures into a folder and return all other files by name."""
     frame, files = recorded.results, list(map(str, sources))
@@ -188,7 +188,7 @@ def _as_parts(found: Iterable[Table | None]) -> list[Part]:
     return [("table", table) for table in found if table]
 
 
-def _describe_runs(recorded: Recorded, command: str) -> list[Section]:
+def _describe_runs(recorded: StoredResults, command: str) -> list[Section]:
     """Return the sections on failures, settings, the environment and how to run it again."""
     frame = recorded.results
     failed = frame[frame["status"] != "ok"].groupby(["dataset", "method", "error"], sort=False)

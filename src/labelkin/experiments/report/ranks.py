@@ -175,8 +175,8 @@ def overall_table(comparison: Comparison) -> Table | None:
     }
     explained = (
         " Tied: not behind the best by a t-test over the folds at 5 %. Beaten: mean better than "
-        "the published one, to two decimals. Times depend on the machine and its load, so they do "
-        "not compare between runs."
+        "the published one, to two decimals. Times depend on the machine and its load, so they "
+        "cannot be compared between runs."
     )
     if comparison.is_holdout:  # no folds to test over, and other rows than the published figures
         columns, explained = {key: columns[key] for key in ("rank", "best")}, ""

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix, MultiLabelClassifier
-from labelkin.methods import METHODS, Method, behind_dense_rows
+from labelkin.methods import METHODS, Method, with_dense_rows
 from labelkin.metrics import get_scorer
 from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
 
@@ -125,7 +125,7 @@ _PEERS = (
     Method(
         "hgb",
         "Histogram boosting",
-        lambda seed: behind_dense_rows(
+        lambda seed: with_dense_rows(
             BinaryRelevanceClassifier(
                 HistGradientBoostingClassifier(max_leaf_nodes=15), random_state=seed
             )

@@ -18,7 +18,7 @@ from labelkin.metrics import PAPER_METRICS
 
 
 @dataclass(frozen=True)
-class Recorded:
+class StoredResults:
     """Results with what stores recorded beside them; a CSV has the results alone."""
 
     results: pd.DataFrame
@@ -35,7 +35,7 @@ class Recorded:
         return own | {name: method.settings for name, method in COMPARED.items()}
 
 
-def read_results(*paths: Path | str) -> Recorded:
+def read_results(*paths: Path | str) -> StoredResults:
     """Read results from stores of ``labelkin reproduce``, or from ``results.csv`` files.
 
     Of a cell that several files hold, the first is kept, unless it failed. Stores must not differ
@@ -49,12 +49,12 @@ def read_results(*paths: Path | str) -> Recorded:
         for name, value in part.facts.items():
             if facts.setdefault(name, value) != value:
                 raise ValueError(
-                    f"{path} has other {name} ({value}) than the files before it ({facts[name]}): "
-                    "report it apart."
+                    f"{path} differs in the {name} ({value}) from the files before it "
+                    f"({facts[name]}): make a separate report of it."
                 )
     frame = pd.concat([check_results(part.results) for part in parts])
     frame = frame.iloc[(frame["status"] != "ok").argsort(kind="stable")]
-    return Recorded(
+    return StoredResults(
         frame.drop_duplicates(list(CELL)),
         next((part.environment for part in parts if part.environment), {}),
         list(dict.fromkeys(command for part in parts for command in part.commands)),
@@ -62,11 +62,11 @@ def read_results(*paths: Path | str) -> Recorded:
     )
 
 
-def _read_file(path: Path) -> Recorded:
+def _read_file(path: Path) -> StoredResults:
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file of results", str(path))
     if path.suffix.lower() == ".csv":
-        return Recorded(_read_csv(path))
+        return StoredResults(_read_csv(path))
     with path.open("rb") as file:
         if file.read(15) != b"SQLite format 3":
             raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
@@ -74,7 +74,7 @@ def _read_file(path: Path) -> Recorded:
         runs = store.runs()
         commands = list(dict.fromkeys(run["command"] for run in runs))
         environment = runs[-1]["environment"] if runs else {}
-        return Recorded(store.results(), environment, commands, store.facts())
+        return StoredResults(store.results(), environment, commands, store.facts())
 
 
 def _read_csv(path: Path) -> pd.DataFrame:

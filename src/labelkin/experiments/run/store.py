@@ -1,4 +1,4 @@
-"""The store: one SQLite file that holds every finished cell and survives any kind of end.
+"""The store: one SQLite file with every finished cell, which no interruption damages.
 
 A job's cells are one transaction, on disk when it ends. Others may read meanwhile, and write:
 SQLite puts their transactions one after the other.
@@ -184,8 +184,8 @@ class Store:
                     self._db.execute("DELETE FROM cells WHERE method = ?", (method,))
                 else:
                     raise ValueError(
-                        f"{self.path} holds cells with other {name} ({known[name]}) than this run "
-                        f"({value}): write it to another store, or give what differs another name."
+                        f"{self.path} holds cells that differ in the {name} ({known[name]}) from "
+                        f"this run ({value}): use another store, or another name for what differs."
                     )
                 self._insert("facts", {"name": name, "value": value})
             run = {"started": started, "command": command, "environment": json.dumps(environment)}

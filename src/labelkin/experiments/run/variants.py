@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from labelkin._utils.names import did_you_mean
-from labelkin.methods import ImportedFactory, Method, behind_dense_rows
+from labelkin.methods import ImportedFactory, Method, with_dense_rows
 from labelkin.neighbors import MLkNNClassifier
 from labelkin.transformation import BinaryRelevanceClassifier
 from labelkin.tree import C45TreeClassifier
@@ -44,7 +44,7 @@ BASES: dict[str, Callable[[], Any]] = {
     "mlknn": lambda: MLkNNClassifier(n_neighbors=10),
     "knn": _NearestRows,
     "c45": C45TreeClassifier,
-    "svm": lambda: behind_dense_rows(MinMaxScaler(), LinearSVC(loss="hinge", dual=True)),
+    "svm": lambda: with_dense_rows(MinMaxScaler(), LinearSVC(loss="hinge", dual=True)),
 }
 """Base learners by name: those of section 4.3.1, and ML-kNN.
 

@@ -55,9 +55,9 @@
       list.append(item);
     }
     part.append(tags, list);
-    part.append(make("p", "Words and values speak for (+) or against (−) a label, on the scale of log odds: +0.7 doubles the odds.", { className: "quiet" }));
+    part.append(make("p", "Words and values count for (+) or against (−) a label, on the scale of log odds: +0.7 doubles the odds.", { className: "quiet" }));
     if (row.explanation.nearest.length) {
-      part.append(make("p", "Most alike in training:"));
+      part.append(make("p", "Most similar training rows:"));
       const alike = make("ul");
       for (const text of row.explanation.nearest) alike.append(make("li", text));
       part.append(alike);

@@ -50,7 +50,7 @@
     const known = new Set(all("#dataset-filter input").map((box) => box.value));
     const listed = new Set(all("#method-filter input").map((box) => box.value));
     for (const cell of all("[data-method]")) {
-      const name = cell.dataset.method; // columns that are no methods are always shown
+      const name = cell.dataset.method; // columns that are not methods are always shown
       cell.hidden = listed.has(name) && !methods.has(name);
     }
     for (const part of all("[data-dataset]")) {
