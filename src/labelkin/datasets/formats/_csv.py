@@ -11,7 +11,7 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
-from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
+from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
 csv.field_size_limit(2**31 - 1)  # its own limit is shorter than some texts
@@ -38,6 +38,9 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if (table := _without_comments(text, source, delimiter)) != text:
         text = table
         guesses.append(Guess("comments on top left out", ()))
+    if start := find_names(text, delimiter or (named and named[1]), {*options.expected}):
+        text = text[start:]
+        guesses.append(Guess("what stands above the names left out", ()))
     if delimiter is None:
         delimiter = named[1] if named else find_delimiter(text)
         if delimiter != ",":

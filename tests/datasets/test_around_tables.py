@@ -1,0 +1,82 @@
+"""What stands around the table in a file of an office: titles, totals, notes, merged cells."""
+
+import pytest
+
+from labelkin.datasets import read_table
+
+pytest.importorskip("pyarrow")
+
+ROWS = "Nr;Text;Anteil;Tags\n" + "".join(f"{i};text {i};{i}%;a\n" for i in range(1, 6))
+FILES = {
+    "title": "Fälle, erstes Quartal;;;\n;;;\n" + ROWS,
+    "ragged title": "Report of May\n\n" + ROWS,
+    "totals": ROWS + "Summe:;;15%;5\n",
+    "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
+    "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
+    "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",
+    "margins": ";;;;\n" + "".join(f";{line}\n" for line in ROWS.splitlines()),
+}
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+def test_rows_around_the_table_are_left_out(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    found = read_table(tmp_path / "t.csv")
+    assert found.names == ["Nr", "Text", "Anteil", "Tags"]
+    assert found.n_rows == 5
+    assert found.data["Anteil"].tolist() == [1, 2, 3, 4, 5]
+    said = [guess.text for guess in found.guesses]
+    assert any("left out" in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "total eclipse;seen;6%;a",  # a text that begins with the word
+        "Total;a film;6%;a",  # a row like the others
+        "7;;;",  # a row with an identifier only
+    ],
+)
+def test_rows_that_may_be_data_are_kept(last, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{ROWS}{last}\n")
+    assert read_table(tmp_path / "t.csv").n_rows == 6
+
+
+def test_rows_of_text_alone_are_no_notes(tmp_path):
+    marks = "Text;a;b\n" + "one;x;\ntwo;;x\n;;\nthree;;\nfour;;\n"
+    (tmp_path / "t.csv").write_text(marks)
+    assert read_table(tmp_path / "t.csv").n_rows == 5
+
+
+def test_a_column_of_texts_is_no_title(tmp_path):
+    (tmp_path / "t.csv").write_text("text\nhello\nplease, help, me\nmy, cat, died\n")
+    with pytest.raises(ValueError, match="not a CSV table"):
+        read_table(tmp_path / "t.csv", expected=["text"])
+
+
+def workbook(path, percent="0.0%"):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["region", "share", "note"])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("now")
+    sheet.append(["region", "share", "note"])
+    for i in range(6):
+        sheet.append([None if i % 3 else "NS"[i // 3], i / 100, f"n{i}"])
+        sheet.cell(i + 2, 2).number_format = percent if i else "0%"
+    sheet.merge_cells("A2:A4")
+    sheet.merge_cells("A5:A1000")
+    book.save(path)
+
+
+def test_merged_percent_and_hidden_cells_of_a_workbook(tmp_path):
+    workbook(tmp_path / "t.xlsx")
+    found = read_table(tmp_path / "t.xlsx")
+    assert found.data["region"].tolist() == ["N"] * 3 + ["S"] * 3
+    assert found.data["share"].tolist() == [0, 1, 2, 3, 4, 5]  # as in a CSV file: 1%
+    assert {"sheet now, one of 2", "share: numbers in %"} <= {one.text for one in found.guesses}
+
+
+def test_percent_cells_among_plain_numbers_are_fractions(tmp_path):
+    workbook(tmp_path / "t.xlsx", percent="General")
+    assert read_table(tmp_path / "t.xlsx").data["share"].tolist() == [i / 100 for i in range(6)]
