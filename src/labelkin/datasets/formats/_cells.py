@@ -26,11 +26,10 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_
 _MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 # What people write before the sums in the last row of a table.
-_TOTAL = re.compile(
-    r"\s*(?:(?:grand |sub)?totals?|totale|totaal|total général|sums?|summe|(?:gesamt|zwischen)summe|"
-    r"gesamt|insgesamt|somme|suma|soma|итого|合計|总计|المجموع)\s*:?\s*",
-    re.IGNORECASE,
-)
+_TOTALS = {
+    *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
+    *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
+}
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -216,7 +215,7 @@ def _count_totals(cells: dict[str, Any]) -> tuple[int, str]:
     if not (_lacks_values(cells, 1) or _lacks_values(cells, 2)):  # there may be a row between
         return 0, ""
     first = next(filter(None, (column[-1].as_py() for column in cells.values())), "")
-    return int(_TOTAL.fullmatch(first) is not None), "the totals"
+    return int(first.strip(": ").casefold() in _TOTALS), "the totals"
 
 
 def _lacks_values(cells: dict[str, Any], n: int) -> bool:
