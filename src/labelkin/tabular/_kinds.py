@@ -23,6 +23,10 @@ _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
+# Of equal length, these are codes, even if most have digits only.
+_CODE = re.compile(r"[0-9A-Za-z-]{8,}")
+# Letters of scripts without spaces between words; each four are counted as one more word.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
 )
@@ -107,18 +111,22 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
-    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
+    are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
+    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct) and not are_codes:
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise table.error(
             f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
-            f"{row + 1}; correct that, or pass {_cure(name, 'category')} or "
+            f"{row + 1}; correct or empty the cell, or pass {_cure(name, 'category')} or "
             f"{_cure(name, 'ignore')}",
             "columns",
         )
-    words = [len(value.split()) for value in distinct]
+    words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
+        if len(distinct) > _MAX_CATEGORIES:
+            guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore"))
+            table.guesses.append(guess)
         return "category"
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))

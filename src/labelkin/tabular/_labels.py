@@ -131,7 +131,12 @@ class LabelColumns:
         return y[rows].astype(np.uint8), rows
 
     def _read_columns(self, table: RawTable) -> np.ndarray:
-        columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
+        words: dict[str, str] = {}
+        found = (_read_label(table, name, words) for name in self.names)
+        columns, are_marks = zip(*found, strict=True)
+        if words:
+            shown = join_names([f"{shorten(word, 30)} ({name})" for name, word in words.items()])
+            table.guesses.append(Guess(f"read as yes: {shown}", ()))
         signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
         if signed:
             table.guesses.append(Guess(f"-1 means no in {join_names(signed)}", ()))
@@ -235,16 +240,21 @@ def _lists_tags(table: RawTable, name: str) -> bool:
     return 2 * sum(word in _TRUTH for word in words) < len(words)
 
 
-def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
+def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.ndarray, bool]:
     """Return a label column as 0 and 1, or as -1 and 1, NaN where empty; other values are errors.
 
-    Also returned is whether its cells hold marks, such as x.
+    Also returned is whether its cells hold marks, such as x. The one word of a column that has no
+    other, as in a survey with a column for each choice, is a mark; it is added to those `used`.
     """
     is_text = table.kind(name) == "string"
     cells = table.strings(name) if is_text else table.numbers(name)
     values, are_marks = cells, False
     if is_text:
         words = ["" if cell is None else cell.strip().lower() for cell in cells]
+        distinct = {*words} - {""}
+        if len(distinct) == 1 and "" in words and not distinct & {*_TRUTH}:
+            used[name] = next(filter(None, cells)).strip()
+            words = ["x" if word else "" for word in words]
         are_marks = {*words} <= _MARKS | {""}
         # Infinity stands for a word that is neither yes nor no.
         values = np.array([_TRUTH.get(word, np.inf) if word else np.nan for word in words])
@@ -257,7 +267,8 @@ def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
         held = shorten(cell if is_text else f"{cell:g}")
         raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
-            "and 1 (a column of tags needs separator=)",
+            "and 1, yes and no, or one word where the label applies (a column of tags is named "
+            "alone, with separator=)",
             "separator",
         )
     return values.astype(np.float64), are_marks
