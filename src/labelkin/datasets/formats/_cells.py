@@ -5,7 +5,6 @@ The first row may be the header; columns of numbers and truth values are found a
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -63,8 +62,6 @@ def take_header(
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
             first = [lower or upper for upper, lower in zip(first, below, strict=True)]
-        used = [column.null_count < len(column) for column in columns]
-        columns, first = [*compress(columns, used)], [*compress(first, used)]
         names, renamed = name_columns(first, source)
         guesses += renamed
         columns = [column.slice(1 if below is None else 2) for column in columns]
@@ -202,6 +199,8 @@ def _count_empty_rows(cells: dict[str, Any]) -> tuple[int, str]:
 
 def _count_notes(cells: dict[str, Any]) -> tuple[int, str]:
     """Return the number of rows of one cell below an empty row at the end, with that row."""
+    if len(cells) < 3:
+        return 0, ""
     tails = [column.slice(max(0, len(column) - _MAX_NOTES)) for column in cells.values()]
     used = np.sum([tail.is_valid() for tail in tails], axis=0)
     last = int(np.flatnonzero(used > 1).max(initial=-1))  # of the table
