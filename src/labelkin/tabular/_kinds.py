@@ -47,7 +47,8 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     kind = table.kind(name)
     if kind == "missing":
-        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
+        if name.strip():  # not the margin of a sheet
+            table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
     if table.column(name).dtype == "category":
         return "category"
