@@ -198,7 +198,9 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
         for name, link in parse("xl/_rels/workbook.xml.rels")
         if name == "Relationship"
     }
-    sheets, hidden, epoch = {}, {}, datetime(1899, 12, 30)
+    sheets: dict[str, str] = {}
+    hidden: dict[str, str] = {}  # come last
+    epoch = datetime(1899, 12, 30)
     for name, element in parse("xl/workbook.xml"):
         if name == "sheet":
             link = next((value for key, value in element.items() if key.endswith("}id")), "")
