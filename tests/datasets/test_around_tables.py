@@ -2,7 +2,7 @@
 
 import pytest
 
-from labelkin.datasets import read_table
+from labelkin.datasets import parse_table, read_table
 
 pytest.importorskip("pyarrow")
 
@@ -24,7 +24,7 @@ def test_rows_around_the_table_are_left_out(text, tmp_path):
     found = read_table(tmp_path / "t.csv")
     assert found.names[-4:] == ["Nr", "Text", "Anteil", "Tags"]
     assert found.n_rows == 5
-    assert found.data["Anteil"].tolist() == [1, 2, 3, 4, 5]
+    assert found.data["Anteil"].tolist() == [0.01, 0.02, 0.03, 0.04, 0.05]
     said = [guess.text for guess in found.guesses]
     assert any("left out" in text for text in said), said
 
@@ -54,7 +54,7 @@ def test_a_column_of_texts_is_no_title(tmp_path):
         read_table(tmp_path / "t.csv", expected=["text"])
 
 
-def workbook(path, percent="0.0%"):
+def workbook(path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
     book.active.append(["region", "share", "note"])
@@ -63,23 +63,21 @@ def workbook(path, percent="0.0%"):
     sheet.append(["region", "share", "note"])
     for i in range(6):
         sheet.append([None if i % 3 else "NS"[i // 3], i / 100, f"n{i}"])
-        sheet.cell(i + 2, 2).number_format = percent if i else "0%"
+        sheet.cell(i + 2, 2).number_format = "0%"
     sheet.merge_cells("A2:A4")
     sheet.merge_cells("A5:A1000")
     book.save(path)
 
 
-def test_merged_percent_and_hidden_cells_of_a_workbook(tmp_path):
+def test_merged_and_hidden_cells_of_a_workbook(tmp_path):
     workbook(tmp_path / "t.xlsx")
     found = read_table(tmp_path / "t.xlsx")
     assert found.data["region"].tolist() == ["N"] * 3 + ["S"] * 3
-    assert found.data["share"].tolist() == [0, 1, 2, 3, 4, 5]  # as in a CSV file: 1%
-    assert {"sheet now, one of 2", "share: numbers in %"} <= {one.text for one in found.guesses}
-
-
-def test_percent_cells_among_plain_numbers_are_fractions(tmp_path):
-    workbook(tmp_path / "t.xlsx", percent="General")
-    assert read_table(tmp_path / "t.xlsx").data["share"].tolist() == [i / 100 for i in range(6)]
+    assert found.data["share"].tolist() == [i / 100 for i in range(6)]
+    assert [one.text for one in found.guesses] == ["sheet now, one of 2"]
+    sheet = "region,share,note\n" + "".join(f"N,{i}%,n{i}\n" for i in range(6))
+    same = parse_table(sheet.encode(), "t.csv")
+    assert same.data["share"].tolist() == found.data["share"].tolist()
 
 
 MARKDOWN = r"""Here is the table:

@@ -104,7 +104,8 @@ def make_table(
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
         if unit := max(map(unit_of, values)):
-            units.append(Guess(f"{name}: numbers in {unit}", ("category",)))
+            words = "percentages, 10% is 0.1" if unit == "%" else f"numbers in {unit}"
+            units.append(Guess(f"{name}: {words}", ("category",)))
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))

@@ -148,9 +148,12 @@ def is_number(text: str, decimal: str = ".") -> bool:
 
 
 def parse_number(text: str, decimal: str) -> float:
-    """Return the number that a cell holds; `is_number` is true of it."""
+    """Return the number that a cell holds; `is_number` is true of it.
+
+    10% is 0.1, which a spreadsheet holds where it shows 10%.
+    """
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
-    return float(plain.replace(decimal, "."))
+    return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 
 
 def parse_cell(text: str, decimal: str) -> float:

@@ -22,7 +22,6 @@ from labelkin._utils.limits import check_archive
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
-from labelkin.datasets.formats._dialect import is_number, parse_number
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _ELEMENT_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for an element and an attribute: bounds the time, too
@@ -40,8 +39,8 @@ _REFUSED = {
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-# Numbers of Excel's own formats of dates and percentages, and what others have outside of quotes.
-_DATE_FORMATS, _PERCENT_FORMATS = {*range(14, 23), *range(45, 48)}, {9, 10}
+# Numbers of Excel's own formats of dates, and what others have outside of quotes.
+_DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14
 
@@ -84,25 +83,9 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     columns = sorted({column for cells in rows.values() for column in cells})
     numbers = range(start, max(rows) + 1)
     budget.take_cells(len(numbers) * len(columns), len(columns))
-    cells = [
-        make_column(_same_unit([rows.get(i, {}).get(column) for i in numbers]))
-        for column in columns
-    ]
+    cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
     first = [rows[start].get(column) for column in columns]
     return take_header(cells, first, str(path), guesses, replace(options, decimal="."))
-
-
-def _same_unit(cells: list[str | None]) -> list[str | None]:
-    """Return the cells of a column with 0.1 in place of 10% if it has numbers without a sign."""
-    signs = {cell[-1:] == "%" for cell in cells[1:] if cell and is_number(cell)}
-    if len(signs) < 2:
-        return cells
-    return [
-        as_string(parse_number(cell, ".") / 100)
-        if cell and cell[-1:] == "%" and is_number(cell)
-        else cell
-        for cell in cells
-    ]
 
 
 def _choose(
@@ -210,35 +193,28 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             epoch = datetime(1904, 1, 1)
     items = parse("xl/sharedStrings.xml", "si")
     strings = [_string_of(item) for name, item in items if name == "si"]
-    formats = {"date": {*_DATE_FORMATS}, "percent": {*_PERCENT_FORMATS}}
-    kinds: dict[int, str] = {}  # of the numbers of styles
+    formats, dates = {*_DATE_FORMATS}, set()
     for name, element in parse("xl/styles.xml", "numFmts", "cellXfs"):
         if name == "numFmts":
-            for one in element:
-                formats.get(_kind_of_format(one), set()).add(int(one.attrib["numFmtId"]))
+            formats |= {int(one.attrib["numFmtId"]) for one in element if _is_date_format(one)}
         elif name == "cellXfs":
             given = [int(style.get("numFmtId", 0)) for style in element]
-            kinds |= {
-                i: kind for kind in formats for i, n in enumerate(given) if n in formats[kind]
-            }
+            dates = {number for number, format in enumerate(given) if format in formats}
 
     def cells(part: str) -> _Cells:
         number = -1
         for name, row in parse(part, "row"):
             if name == "mergeCell":  # the first cell of merged ones holds what is in all rows
                 corners = _REFERENCE.findall(row.get("ref", ""))
-                if (
-                    len(corners) == 2
-                    and (n_rows := int(corners[1][1]) - int(corners[0][1]) + 1) > 1
-                ):
-                    yield int(corners[0][1]) - 1, _column_number(corners[0][0]), None, n_rows, 1
+                top, end = (int(corners[i][1]) - 1 for i in (0, -1))
+                yield top, _column_number(corners[0][0]), None, end + 1 - top, 1
             if name != "row":
                 continue
             number, column = int(row.get("r", number + 2)) - 1, -1
             for cell in row:
                 place = _REFERENCE.fullmatch(cell.get("r", ""))
                 column = _column_number(place[1]) if place else column + 1
-                if text := _excel_text(cell, strings, kinds, epoch):
+                if text := _excel_text(cell, strings, dates, epoch):
                     yield number, column, text, 1, 1
 
     return {name: partial(cells, part) for name, part in (sheets | hidden).items()}
@@ -250,12 +226,12 @@ def _string_of(item: Any) -> str:
     return "".join(one.text or "" for run in runs for one in run.iter() if _name(one) == "t")
 
 
-def _kind_of_format(element: Any) -> str:
-    code = {*_NOT_FORMAT.sub("", element.get("formatCode", "")).lower()}
-    return "date" if code & {"y", "d"} else "percent" if "%" in code else ""
+def _is_date_format(element: Any) -> bool:
+    code = _NOT_FORMAT.sub("", element.get("formatCode", "")).lower()
+    return not {"y", "d"}.isdisjoint(code)
 
 
-def _excel_text(cell: Any, strings: list[str], kinds: dict[int, str], epoch: datetime) -> str:
+def _excel_text(cell: Any, strings: list[str], dates: set[int], epoch: datetime) -> str:
     """Return the value of a cell as text."""
     kind = cell.get("t", "n")
     text = "".join(_string_of(part) for part in cell if _name(part) == "is")
@@ -268,18 +244,11 @@ def _excel_text(cell: Any, strings: list[str], kinds: dict[int, str], epoch: dat
         return "true" if text.strip() == "1" else "false"
     if kind != "n":
         return text
-    value, kind = float(text), kinds.get(int(cell.get("s", 0)), "")
-    if kind == "date" and 1 <= value < 3_000_000:
+    value = float(text)
+    if int(cell.get("s", 0)) in dates and 1 <= value < 3_000_000:
         date = epoch + timedelta(seconds=round(86_400 * value))
         return str(date.date() if date.time() == datetime.min.time() else date)
-    return _number_text(value, kind == "percent")
-
-
-def _number_text(value: float, is_percentage: bool) -> str:
-    """Return a number as the sheet shows it, and as its CSV file has it: 10%, not 0.1."""
-    if not math.isfinite(value):
-        return ""
-    return f"{as_string(round(100 * value, 10))}%" if is_percentage else as_string(value)
+    return as_string(value) if math.isfinite(value) else ""
 
 
 def _column_number(letters: str) -> int:
@@ -324,7 +293,8 @@ def _document_text(cell: Any, values: dict[str, str]) -> str:
     """Return the value of a cell as text."""
     kind = values.get("value-type", "")
     if kind in ("float", "percentage", "currency"):
-        return _number_text(float(values["value"]), kind == "percentage")
+        value = float(values["value"])
+        return as_string(value) if math.isfinite(value) else ""
     if kind == "date":
         return values["date-value"].replace("T", " ").removesuffix(" 00:00:00")
     if kind == "boolean":
