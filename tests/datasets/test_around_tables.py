@@ -29,6 +29,13 @@ def test_rows_around_the_table_are_left_out(text, tmp_path):
     assert any("left out" in text for text in said), said
 
 
+def test_a_title_above_long_texts(tmp_path):
+    long = "\n" * 300  # lines, more than are looked at to find the table
+    (tmp_path / "t.csv").write_text(f'Report\n{ROWS}6;"{long}";6%;a\n')
+    found = read_table(tmp_path / "t.csv")
+    assert (found.names[0], found.n_rows) == ("Nr", 6)
+
+
 @pytest.mark.parametrize(
     "last",
     [
