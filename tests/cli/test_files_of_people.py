@@ -155,6 +155,12 @@ def choices(path):
     )
 
 
+def tag_columns(path):
+    """As trackers write tags: in as many columns of one name as a row has tags at most."""
+    rows = [[i, TEXTS[i], *tags, ""][:4] for i, tags in enumerate(SETS)]
+    pd.DataFrame(rows).to_csv(path, index=False, header=["Key", "Summary", "tag", "tag"])
+
+
 def helpdesk(path):
     mails = [f'<p>Hello,<br/>{text}</p>\r\n<div class="s">&nbsp;</div>' for text in TEXTS]
     frame = pd.DataFrame({"Ticket ID": range(N), "Body": mails, "tags": map(json.dumps, SETS)})
@@ -231,6 +237,7 @@ FILES = [
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
     ("report.xlsx", report, ["--labels", NAMED], 3, "the totals at the end left out"),
     ("choices.csv", choices, ["--labels", NAMED], 3, "read as yes: 'Price, costs' (billing)"),
+    ("tracker.csv", tag_columns, ["--labels", "tag,tag_2"], 3, "tags in tag, tag_2"),
     ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Ticket ID left out: an identifier"),
     ("firms.tsv", firms, ["--labels", "tags"], 3, "what stands above the names left out"),
     ("events.jsonl", events, ["--labels", "tags"], 3, "_id.$oid left out: an identifier"),
