@@ -238,7 +238,7 @@ FILES = [
     ("report.xlsx", report, ["--labels", NAMED], 3, "the totals at the end left out"),
     ("choices.csv", choices, ["--labels", NAMED], 3, "read as yes: 'Price, costs' (billing)"),
     ("tracker.csv", tag_columns, ["--labels", "tag,tag_2"], 3, "tags in tag, tag_2"),
-    ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Ticket ID left out: an identifier"),
+    ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Body: text with HTML tags"),
     ("firms.tsv", firms, ["--labels", "tags"], 3, "what stands above the names left out"),
     ("events.jsonl", events, ["--labels", "tags"], 3, "_id.$oid left out: an identifier"),
     ("inspection.csv", inspection, ["--labels", NAMED], 3, "are unknown labels"),

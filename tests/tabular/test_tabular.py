@@ -115,6 +115,15 @@ def test_points_mean_day_first_whatever_the_training_rows_have():
     assert parse_date("04.13.2025", day_first=False) is None
 
 
+def test_html_in_texts_is_said():
+    texts = [
+        f"<p>Hello,<br>please help {i}</p>" if i % 3 else f"no tag in it {i}" for i in range(30)
+    ]
+    data = table(w=texts, y=[0, 1] * 15)
+    assert find(data).columns == {"w": "text"}
+    assert guesses_of(data) == ["w: text with HTML tags, which are read as words"]
+
+
 def test_labels_may_name_one_column_of_tags():
     data = table(x=[1.5, 2, 3], tags=["a|b", None, "b"], y=["yes", "no", "maybe"])
     found = LabelColumns.find(data, "tags")

@@ -95,6 +95,12 @@ def test_measurements_are_no_tags():
             found.read(data, [])
 
 
+def test_words_between_tags_are_doubted():
+    colours = ["red", "blue", "green", "grey"]
+    found = doubts([f"{one} and {two}" for one in colours for two in colours if one != two])
+    assert found["separator"] == "learned as a label, though it may join two: and"
+
+
 def test_doubtful_labels_name_what_decides():
     found = doubts(["Audio; video", "audio", "none", "a, b; video", "audio"])
     assert "1 label not split at ',', such as 'a, b'" in found["separator"]

@@ -27,6 +27,7 @@ _MIN_IDENTIFIERS = 20
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
+_HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
 )
@@ -132,5 +133,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
-    table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
+    has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
+    markup = " with HTML tags, which are read as words" if has_tags else ""
+    table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))
     return "text"
