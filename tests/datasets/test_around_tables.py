@@ -55,6 +55,13 @@ def test_rows_of_text_alone_are_no_notes(tmp_path):
     assert read_table(tmp_path / "t.csv").n_rows == 5
 
 
+@pytest.mark.parametrize("text", ["a,\n1,0\n", "a,, \n1,0,1\n"])
+def test_names_that_are_empty_are_no_title(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    found = read_table(tmp_path / "t.csv", expected=["", " "])
+    assert (found.names[0], found.n_rows) == ("a", 1)
+
+
 def test_a_column_of_texts_is_no_title(tmp_path):
     (tmp_path / "t.csv").write_text("text\nhello\nplease, help, me\nmy, cat, died\n")
     with pytest.raises(ValueError, match="not a CSV table"):

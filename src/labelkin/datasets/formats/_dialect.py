@@ -59,7 +59,7 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
     It has three columns at least, as many in all its first rows, and no name that is `expected`
     stands above it.
     """
-    lines, best = _sample_lines(text), (2, 0)
+    lines, best = _sample_lines(text), (3, 0)
     for mark in delimiter or _DELIMITERS:
         reader, rows = csv.reader(lines, delimiter=mark), list[list[str]]()
         ends = []
@@ -72,7 +72,7 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
         if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows) > len(rows) > 0:
             return 0  # the first line has names
         widths = {len(row) for row in rows[top:-1] or rows[top:] if row}  # the last may be cut
-        if top and len(widths) == 1 and not expected & {*chain(*filled[:top])}:
+        if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
             best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
     return best[1]
 
