@@ -1,4 +1,4 @@
-"""Thirteen files as people have them, from evaluate to serve: a made table in as many forms.
+"""Files as people have them, from evaluate to serve: a made table in many forms.
 
 Each is evaluated with its page, fitted, predicted, explained and served; what was once a place to
 stop (a second sheet, tags in JSON, no header, names twice) is in one of them.
@@ -127,6 +127,98 @@ def one_month(path):
     pd.DataFrame(columns).to_csv(path, index=False)
 
 
+def report(path):
+    """A title, regions in merged cells, percentages, totals, and a hidden sheet before it."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["Region", "Share", "Comment", *TOPICS])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("Q1")
+    sheet.append(["Cases, first quarter"])
+    sheet.append([])
+    sheet.append(["Region", "Share", "Comment", *TOPICS])
+    for i, tags in enumerate(SETS):
+        marks = ["x" if t in tags else None for t in TOPICS]
+        sheet.append([None if i % 9 else f"Region {i}", i / 100, TEXTS[i], *marks])
+        sheet.cell(i + 4, 2).number_format = "0%"
+        if i % 9 == 0:
+            sheet.merge_cells(f"A{i + 4}:A{i + 12}")
+    sheet.append(["Total", None, None, 20, 20, 20])
+    book.save(path)
+
+
+def choices(path):
+    words = {"billing": "Price, costs", "shipping": "Delivery", "login": "Account"}
+    answers = {t: [words[t] if t in tags else "" for tags in SETS] for t in TOPICS}
+    pd.DataFrame({"Respondent": [f"R_{i}" for i in range(N)], "Why": TEXTS, **answers}).to_csv(
+        path, index=False
+    )
+
+
+def tag_columns(path):
+    """As trackers write tags: in as many columns of one name as a row has tags at most."""
+    rows = [[i, TEXTS[i], *tags, ""][:4] for i, tags in enumerate(SETS)]
+    pd.DataFrame(rows).to_csv(path, index=False, header=["Key", "Summary", "tag", "tag"])
+
+
+def helpdesk(path):
+    mails = [f'<p>Hello,<br/>{text}</p>\r\n<div class="s">&nbsp;</div>' for text in TEXTS]
+    frame = pd.DataFrame({"Ticket ID": range(N), "Body": mails, "tags": map(json.dumps, SETS)})
+    frame.to_csv(path, index=False, encoding="utf-8-sig", lineterminator="\r\n")
+
+
+def firms(path):
+    rows = ["Firmen, Stand Mai", "", "Umsatz\tMarge\tBranche\ttags"]
+    rows += [f"{i}.250,50 €\t{i % 9},5 %\t{TEXTS[i]}\t{'; '.join(SETS[i])}" for i in range(N)]
+    path.write_text("\n".join([*rows, "\t\t\t", "Quelle: Register\t\t\t"]) + "\n")
+
+
+def events(path):
+    records = [
+        {"_id": {"$oid": f"{i:024x}"}, "load": {"message": TEXTS[i], "os": ["ios", None][i % 2]}}
+        | ({"tags": SETS[i]} if i % 9 else {"tags": None})
+        for i in range(N)
+    ]
+    path.write_text("".join(json.dumps(one) + "\n" for one in records))
+
+
+def inspection(path):
+    marks = {
+        t: ["n/a" if i % 7 == 3 else "Yes" if t in SETS[i] else "No" for i in range(N)]
+        for t in TOPICS
+    }
+    pd.DataFrame({"Unit": range(N), "Finding": TEXTS, **marks}).to_csv(path, index=False)
+
+
+def calls(path):
+    columns = {
+        "text": pd.array(TEXTS, dtype="string"),
+        "channel": pd.Categorical(["mail", "chat", "phone"] * (N // 3)),
+        "wait": pd.array([None if i % 7 == 0 else i % 40 for i in range(N)], dtype="Int64"),
+        "vip": pd.array([None if i % 8 == 0 else i % 2 == 0 for i in range(N)], dtype="boolean"),
+        "tags": SETS,
+    }
+    pd.DataFrame(columns).to_parquet(path)
+
+
+def japanese(path):
+    words = {
+        "billing": "請求書が違います",
+        "shipping": "荷物が届きません",
+        "login": "ログインできません",
+    }
+    texts = ["。".join(words[t] for t in tags) for tags in SETS]
+    frame = pd.DataFrame({"内容": texts, "tags": joined("、")})
+    frame.to_csv(path, index=False, encoding="utf-16")
+
+
+def markdown(path):
+    cells = (", ".join(f"**{t}**" for t in tags) for tags in SETS)
+    rows = [f"| {i} | {TEXTS[i]} | {tags} |" for i, tags in enumerate(cells)]
+    head = ["Here is the table:", "", "| # | Feedback | tags |", "|--:|:--|---|"]
+    path.write_text("\n".join([*head, *rows, "", "Do you need more rows?"]) + "\n")
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -143,6 +235,16 @@ FILES = [
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
     ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
+    ("report.xlsx", report, ["--labels", NAMED], 3, "the totals at the end left out"),
+    ("choices.csv", choices, ["--labels", NAMED], 3, "read as yes: 'Price, costs' (billing)"),
+    ("tracker.csv", tag_columns, ["--labels", "tag,tag_2"], 3, "tags in tag, tag_2"),
+    ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Body: text with HTML tags"),
+    ("firms.tsv", firms, ["--labels", "tags"], 3, "the lines above the names left out"),
+    ("events.jsonl", events, ["--labels", "tags"], 3, "_id.$oid left out: an identifier"),
+    ("inspection.csv", inspection, ["--labels", NAMED], 3, "are unknown labels"),
+    ("calls.parquet", calls, ["--labels", "tags"], 3, "missing values in wait, vip"),
+    ("japanese.csv", japanese, ["--labels", "tags"], 3, "内容: text"),
+    ("feedback.md", markdown, ["--labels", "tags"], 3, "a Markdown table"),
 ]  # fmt: skip
 
 
@@ -173,11 +275,11 @@ def test_from_evaluate_to_serve(name, make, options, n_labels, said, tmp_path, m
     assert len(rows) == N
     assert sum(bool(row["labels"]) for row in rows) > N // 2
     out, _ = run(capsys, "explain", "model.labelkin", name, "--row", 2)
-    assert out.startswith("row 2")
+    assert out.startswith("row 2 (R_1)" if name == "choices.csv" else "row 2")
     out, _ = run(capsys, "evaluate", "model.labelkin", name, "--json")
     assert json.loads(out)["rows"] == N
-    if name.endswith("npz"):
-        return  # the page takes tables
+    if name.endswith(("npz", "parquet")):
+        return  # the page takes CSV, JSON and spreadsheets
     from labelkin.cli._data import load_saved_model
     from labelkin.cli.serve import make_service
 

@@ -431,7 +431,7 @@ def test_explain(method, here, capsys):
         assert {row["score"] > 0 for row in one["rows"]} == {False, True}
     ok("explain", "model.labelkin", "new.csv", "--row", "3", "--training", "movies.csv")
     text = capsys.readouterr().out
-    assert text.startswith('row 3 tt0062 "')
+    assert text.startswith('row 3 (tt0062) "')
     assert "training row " not in text
     ok("explain", "model.labelkin", "new.csv", "--row", "3")  # the file is where it was
     assert capsys.readouterr().out == text

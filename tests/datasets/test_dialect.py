@@ -81,7 +81,7 @@ def test_the_line_that_excel_writes(tmp_path):
         (["01234", "012,5"], {}, ["01234", "012,5"]),
         (["€ 1.234,50", "-3,5 €"], {}, [1234.5, -3.5]),
         (["$1,234.50", "-$7", "12"], {"decimal": "."}, [1234.5, -7, 12]),
-        (["12 %", "7.5%"], {}, [12, 7.5]),
+        (["12 %", "7.5%"], {}, [0.12, 0.075]),
         (["12 %", "7.5"], {}, ["12 %", "7.5"]),  # parts and percentages in one column
         (["€ 12", "$ 12"], {}, ["€ 12", "$ 12"]),
     ],
@@ -104,8 +104,8 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
 
 def test_units_are_named(tmp_path):
     columns, guesses = read(tmp_path, "a,b,c\n$5,12 %,1\n$6,13 %,2\n")
-    assert columns == {"a": [5, 6], "b": [12, 13], "c": [1, 2]}
-    assert guesses == ["a: numbers in $", "b: numbers in %"]
+    assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2]}
+    assert guesses == ["a: numbers in $", "b: percentages, 10% is 0.1"]
 
 
 def test_strings_stay_as_written(tmp_path):

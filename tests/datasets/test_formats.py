@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, read_table, write
+from labelkin.datasets.formats._columns import normal_form
 from support.data import DATA, needs_data
 from support.datasets import assert_same
 
@@ -22,7 +23,7 @@ values = st.one_of(
 characters = st.sampled_from("'\"\\,{}%? \t\n\r@:;#&<>éß日\u2028") | st.characters(
     codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"
 )
-names = st.text(characters, max_size=8) | st.sampled_from(
+names = st.text(characters, max_size=8).map(normal_form) | st.sampled_from(
     ["?", "%", "@data", "-C 3", "a b", "'", "0"]
 )
 

@@ -96,3 +96,13 @@ def test_two_fields_of_one_name(text, name, tmp_path):
     path.write_text(text)
     with pytest.raises(FormatError, match=f"t.jsonl: an object has two fields named '{name}'"):
         read_table(path)
+
+
+def test_fields_that_no_record_has_are_missing(tmp_path):
+    path = write_text(tmp_path / "t.jsonl", '{"a": {"b": 1}, "c": "x"}\n{"c": "y"}\n')
+    found = read_table(path, expected=["a.b", "c", "a.d"])
+    assert found.data["a.d"].isna().all()
+    assert [guess.text for guess in found.guesses] == ["no record has a.d: missing values"]
+    assert read_table(path, labels="tags").names == ["a.b", "c"]
+    assert read_table(path, expected=["text", "size"]).names == ["a.b", "c"]
+    assert read_table(path, expected=["c", "a.bb"]).names == ["a.b", "c"]  # a misspelt name

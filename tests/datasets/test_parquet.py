@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, read, read_table
+from labelkin.datasets import FormatError, parse_table, read, read_table
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -127,3 +127,8 @@ def test_texts_that_cannot_be_decoded(old, new, message, in_list, tmp_path):
     path.write_bytes(raw.replace(old, new))
     with pytest.raises(FormatError, match=f"damaged Parquet file.*{message}"):
         read_table(path)
+
+
+def test_a_parquet_file_that_is_sent_is_refused_with_the_cure():
+    with pytest.raises(FormatError, match="a Parquet file cannot be sent; send CSV"):
+        parse_table(b"PAR1\0\0PAR1", "The table")

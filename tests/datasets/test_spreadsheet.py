@@ -238,3 +238,17 @@ def test_a_title_above_the_table(tmp_path):
     assert found.names == ["a", "b", "c"]
     assert found.n_rows == 3
     assert found.guesses[0].text == "the rows above row 3 left out"
+
+
+def test_merged_cells_of_opendocument(tmp_path):
+    rows = [row(cell("region"), cell("share"), cell("note"))]
+    for i in range(4):
+        share = cell("", office__value_type="percentage", office__value=i / 100)
+        region = (
+            cell("N", table__number_rows_spanned=4) if i == 0 else "<table:covered-table-cell/>"
+        )
+        rows.append(row(region, share, cell(f"n{i}")))
+    (tmp_path / "t.ods").write_bytes(ods("".join(rows)))
+    data = read_table(tmp_path / "t.ods").data
+    assert data["region"].tolist() == ["N"] * 4
+    assert data["share"].tolist() == [0, 0.01, 0.02, 0.03]

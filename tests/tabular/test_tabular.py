@@ -84,6 +84,46 @@ def test_words_among_many_numbers_are_asked_about():
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
 
 
+def test_codes_of_digits_and_letters_are_identifiers():
+    data = table(key=[f"{i:012x}" for i in range(60)], x=np.arange(60) % 7, y=[0, 1] * 30)
+    assert find(data).columns == {"x": "number"}
+    assert guesses_of(data) == ["key left out: an identifier"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "said"),
+    [
+        (
+            ["荷物が届きません。返金してください", "ログインできません、住所が違います"],
+            "text",
+            "w: text",
+        ),
+        (["東京都", "大阪府"], "category", None),
+        (["parcel is", "invoice is"], "category", "w: 22 categories"),
+    ],
+)
+def test_repeated_texts_of_scripts_without_spaces(texts, kind, said):
+    cells = [texts[i % 2] + (f" {chr(97 + i % 22)}" if said else "") for i in range(66)]
+    data = table(w=cells, y=[0, 1] * 33)
+    assert find(data).columns == {"w": kind}
+    assert guesses_of(data) == [said] * bool(said)
+
+
+def test_points_mean_day_first_whatever_the_training_rows_have():
+    assert parse_date("02.04.2025", day_first=False) == parse_date("2025-04-02", day_first=False)
+    assert parse_date("02/04/2025", day_first=False) == parse_date("2025-02-04", day_first=False)
+    assert parse_date("04.13.2025", day_first=False) is None
+
+
+def test_html_in_texts_is_said():
+    texts = [
+        f"<p>Hello,<br>please help {i}</p>" if i % 3 else f"no tag in it {i}" for i in range(30)
+    ]
+    data = table(w=texts, y=[0, 1] * 15)
+    assert find(data).columns == {"w": "text"}
+    assert guesses_of(data) == ["w: text with HTML tags, which are read as words"]
+
+
 def test_labels_may_name_one_column_of_tags():
     data = table(x=[1.5, 2, 3], tags=["a|b", None, "b"], y=["yes", "no", "maybe"])
     found = LabelColumns.find(data, "tags")

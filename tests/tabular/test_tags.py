@@ -95,6 +95,12 @@ def test_measurements_are_no_tags():
             found.read(data, [])
 
 
+def test_words_between_tags_are_doubted():
+    colours = ["red", "blue", "green", "grey"]
+    found = doubts([f"{one} and {two}" for one in colours for two in colours if one != two])
+    assert found["separator"] == "learned as a label, though it may join two: and"
+
+
 def test_doubtful_labels_name_what_decides():
     found = doubts(["Audio; video", "audio", "none", "a, b; video", "audio"])
     assert "1 label not split at ',', such as 'a, b'" in found["separator"]
@@ -131,3 +137,29 @@ def test_the_classifier_warns_and_takes_the_choice():
     assert model.fit(frame[["x"]], frame["tags"]).label_names_.tolist() == ["audio", "video"]
     _, y = split_labels(frame, "tags", ignore_case=True, no_label="none")
     assert list(y.columns) == ["audio", "video"]
+
+
+@pytest.mark.parametrize(
+    ("second", "is_tagged"),
+    [
+        (["b", None, "a", ""], True),
+        (["b", "a", "a", "b"], False),  # answers to two questions
+        (["yes", None, "no", None], False),
+        (["b", None, "d", "c"], False),  # a second tag without a first
+        ([None, None, "e", "f"], False),  # names, which hardly recur
+    ],
+)
+def test_a_tag_in_each_of_several_columns(second, is_tagged):
+    first = ["a", "b", "b", None if "c" in second else "a"]
+    frame = pd.DataFrame({"one": first, "two": second})
+    data = RawTable("t.csv", frame, ["one", "two"])
+    found = LabelColumns.find(data, "one,two", missing_labels="unknown")
+    if not is_tagged:
+        assert found.names == ("one", "two")
+        with pytest.raises(FormatError, match="a label column takes 0 and 1"):
+            found.read(data, [])
+        return
+    assert (found.names, found.columns) == (("a", "b"), ("one", "two"))
+    assert found.read(data, []).tolist() == [[1, 1], [0, 1], [1, 1], [1, 0]]
+    data.data.loc[3, "one"] = None
+    assert np.isnan(found.read(data, [])[3]).all()

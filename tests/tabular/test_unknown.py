@@ -32,9 +32,12 @@ def test_where_no_is_written_empty_cells_are_unknown(no, yes):
     assert "empty cells of hot, wet are unknown labels" in texts
     assert found.summary()["known_labels"] == (~HIDDEN).sum()
     assert f"{(~HIDDEN).sum()} of 120 labels known" in str(found)
+    empty = (~HIDDEN).any(axis=1) & (HIDDEN | (Y == 0)).all(axis=1)
+    assert f"{empty.sum()} rows without any among the known ones" in str(found)
+    assert found.summary()["rows_without_labels"] == empty.sum()
 
 
-@pytest.mark.parametrize("yes", [1, "yes", "x", "✓", True, "1"])
+@pytest.mark.parametrize("yes", [1, "yes", "x", "✓", True, "1", "Advice, service"])
 @pytest.mark.parametrize("empty", [None, "", np.nan])
 def test_where_only_yes_is_written_empty_cells_mean_no(yes, empty):
     if empty == "" and not isinstance(yes, str):
@@ -148,3 +151,13 @@ def test_read_and_describe(tmp_path):
     dropped = read(tmp_path / "partial.csv", labels="hot,wet", missing_labels="drop")
     assert len(dropped.data) == len(dropped.target) == (~HIDDEN.any(axis=1)).sum()
     assert dropped.target.dtype == np.uint8
+
+
+def test_the_word_of_a_choice_is_said():
+    frame = table(None, "Price ", hidden=Y == 0)
+    found = find_training_data(frame, ["hot", "wet"])
+    assert "read as yes: 'Price' (hot), 'Price' (wet)" in [guess.text for guess in found.guesses]
+    for other in ("Quality", "no", "x"):
+        frame.loc[frame["hot"].isna().idxmax(), "hot"] = other
+        with pytest.raises(ValueError, match="one word where the label applies"):
+            find_training_data(frame, ["hot", "wet"])

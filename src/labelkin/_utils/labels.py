@@ -35,6 +35,13 @@ class _LabelNumber(int):
     """The number of a label that was searched for, and found in its place."""
 
 
+def count_without_labels(y: Any) -> int:
+    """Return the number of rows whose known labels, at least one, are all 0; NaN is unknown."""
+    if sparse.issparse(y):
+        return int((y.sum(axis=1) == 0).sum())
+    return int(((y == 0).any(axis=1) & ~(y == 1).any(axis=1)).sum())
+
+
 def as_matrix(values: Any, name: str) -> Any:
     """Return `values` as a two-dimensional ndarray or CSR array; one dimension is one label."""
     if sparse.issparse(values):

@@ -99,7 +99,11 @@ class SavedModel:
         from labelkin.datasets import read_table
 
         schema = self.classifier.schema_
-        strings = {*schema.reading["as_strings"], *keep, *filter(None, [self.labels.column])}
+        strings = {
+            *schema.reading["as_strings"],
+            *keep,
+            *(self.labels.columns if self.labels.column else ()),
+        }
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
             table = read_table(
                 data,

@@ -72,7 +72,7 @@ def command(
     schema = saved.classifier.schema_
     shown = identify_rows(table, schema)
     ids = [cells[row - 1] for name, cells in shown.items() if name in schema.identifiers]
-    title = " ".join(filter(None, [f"row {row}", *ids, found.title]))
+    title = " ".join(filter(None, [f"row {row}", *(f"({one})" for one in ids), found.title]))
     found = replace(found, label_names=list(saved.labels.names), title=title, first_row=1)
     if out is not None:
         with open_for_writing(out) as file:

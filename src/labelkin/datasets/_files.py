@@ -43,6 +43,7 @@ _READERS: dict[str, Callable[[bytes, Budget, Options], RawTable]] = {
     ".tsv": read_csv,
     ".tab": read_csv,
     ".txt": read_csv,  # or LibSVM, by the first line
+    ".md": read_csv,
     ".parquet": read_parquet,
     ".npy": read_arrays,
     ".xlsx": read_spreadsheet,
@@ -143,6 +144,8 @@ def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
     `read_table` for a CSV file.
     """
     budget = Budget(source, len(raw))
+    if raw.startswith(b"PAR1"):
+        raise FormatError(source, "a Parquet file cannot be sent; send CSV, JSON or a spreadsheet")
     if raw.startswith((b"PK", b"\xd0\xcf")):
         budget.limit = budget.left = min(budget.limit, max(_SENT_BYTES, 100 * len(raw)))
         return read_spreadsheet(raw, budget, Options(**options))

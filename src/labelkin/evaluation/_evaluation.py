@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from labelkin._utils.files import open_for_writing
+from labelkin._utils.labels import count_without_labels
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin.base import Array, Matrix
@@ -149,9 +150,7 @@ class Evaluation:
     @cached_property
     def n_without_labels(self) -> int:
         """Number of rows whose known labels, at least one, are all 0."""
-        if sparse.issparse(self.y):
-            return int((self.y.sum(axis=1) == 0).sum())
-        return int(((self.y == 0).any(axis=1) & ~(self.y == 1).any(axis=1)).sum())
+        return count_without_labels(self.y)
 
     def predictions(self, n_folds: int | None = None) -> OutOfSample:
         """Return the predictions of the best method in the first folds, by default in all.

@@ -207,6 +207,7 @@ _LABELS = {
     "ignore_case": bool,
     "no_label": [str],
     "missing": (None, {"no", "unknown", "drop"}),
+    "more": [str],
 }
 
 

@@ -24,13 +24,14 @@ _YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_
 def parse_date(text: str, day_first: bool) -> datetime | None:
     """Return the date that a cell holds, or None.
 
-    A year of two digits is one of 1970 to 2069. Zones are not converted.
+    With points the day is first in any case. A year of two digits is one of 1970 to 2069. Zones
+    are not converted.
     """
     if found := _YEAR_FIRST.fullmatch(text):
         year, month, day = int(found[1]), int(found[3]), int(found[4])
     elif found := _YEAR_LAST.fullmatch(text):
         first, second, year = int(found[1]), int(found[3]), int(found[4])
-        day, month = (first, second) if day_first else (second, first)
+        day, month = (first, second) if day_first or found[2] == "." else (second, first)
         if len(found[4]) == 2:
             year += 2000 if year < 70 else 1900
     else:

@@ -23,6 +23,11 @@ _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
+# Of equal length, these are codes, even if most have digits only.
+_CODE = re.compile(r"[0-9A-Za-z-]{8,}")
+# Letters of scripts without spaces between words; each four are counted as one more word.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
+_HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
 )
@@ -43,7 +48,8 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     kind = table.kind(name)
     if kind == "missing":
-        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
+        if name.strip():  # not the margin of a sheet
+            table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
     if table.column(name).dtype == "category":
         return "category"
@@ -107,21 +113,27 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
-    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct):
+    are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
+    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct) and not are_codes:
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise table.error(
             f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
-            f"{row + 1}; correct that, or pass {_cure(name, 'category')} or "
+            f"{row + 1}; correct or empty the cell, or pass {_cure(name, 'category')} or "
             f"{_cure(name, 'ignore')}",
             "columns",
         )
-    words = [len(value.split()) for value in distinct]
+    words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
+        if len(distinct) > _MAX_CATEGORIES:
+            guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore"))
+            table.guesses.append(guess)
         return "category"
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
-    table.guesses.append(Guess(f"{name}: text", ("category", "ignore")))
+    has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
+    markup = " with HTML tags, which are read as words" if has_tags else ""
+    table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))
     return "text"

@@ -1,7 +1,8 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -48,11 +49,13 @@ class LabelColumns:
     """What means in it that a row has no label."""
     missing: str | None = None
     """What empty cells mean: "no", "unknown", or "drop", for rows to be left out; None: a guess."""
+    more: tuple[str, ...] = ()
+    """Further columns that list them, as for a second and a third tag."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that hold the labels."""
-        return self.names if self.column is None else (self.column,)
+        return self.names if self.column is None else (self.column, *self.more)
 
     @classmethod
     def find(
@@ -68,7 +71,8 @@ class LabelColumns:
         """Find the labels: those given, or else those that the file declares.
 
         `labels` may also name one column of tags, which it is in any case if a separator is given;
-        else it must look like one, and the separator is guessed.
+        else it must look like one, and the separator is guessed. Several columns hold tags if they
+        are filled from the first to the last.
         """
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
@@ -90,18 +94,22 @@ class LabelColumns:
             )
         names = [table.names[i] for i in find_labels(labels, table.names, table.source)]
         column, is_single = names[0], len(names) == 1 and not is_declared
-        if not is_single or (separator is None and not _lists_tags(table, column)):
+        several = not is_declared and _hold_a_tag_each(table, names)
+        is_tagged = several or (is_single and (separator or _lists_tags(table, column)))
+        if not is_tagged:
             return cls(tuple(names), missing=missing)
-        # One column of tags, whose labels are all that it lists.
-        is_guess = separator is None and table.kind(column) != "list"
+        if several:
+            table.guesses.append(Guess(f"tags in {join_names(names)}", ()))
+        # Columns of tags, whose labels are all that they list.
+        is_guess = separator is None and table.kind(column) != "list" and not several
         mark = guess_separator(table, column) if is_guess else separator or ";"
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = unify_spelling(read_tags(table, column, mark), ignore_case, none)
+        rows = unify_spelling(_read_all_tags(table, names, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
         table.guesses += find_doubts(rows, mark if is_guess else None)
-        return cls(tuple(listed), column, mark, ignore_case, none, missing)
+        return cls(tuple(listed), column, mark, ignore_case, none, missing, tuple(names[1:]))
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
@@ -114,7 +122,7 @@ class LabelColumns:
             return self._read_target(table, table.target, notes)
         find_columns(self.columns, table.names or [], table.source)
         if self.column is not None:
-            return self._read_tags(table, self.column, notes)
+            return self._read_tags(table, notes)
         return self._read_columns(table)
 
     def drop_unknown(self, y: Any) -> tuple[Any, np.ndarray | None]:
@@ -131,7 +139,12 @@ class LabelColumns:
         return y[rows].astype(np.uint8), rows
 
     def _read_columns(self, table: RawTable) -> np.ndarray:
-        columns, are_marks = zip(*(_read_label(table, name) for name in self.names), strict=True)
+        words: dict[str, str] = {}
+        found = (_read_label(table, name, words) for name in self.names)
+        columns, are_marks = zip(*found, strict=True)
+        if words:
+            shown = join_names([f"{shorten(word, 30)} ({name})" for name, word in words.items()])
+            table.guesses.append(Guess(f"read as yes: {shown}", ()))
         signed = [name for name, values in zip(self.names, columns, strict=True) if -1 in values]
         if signed:
             table.guesses.append(Guess(f"-1 means no in {join_names(signed)}", ()))
@@ -157,8 +170,8 @@ class LabelColumns:
         none = np.zeros(table.n_rows, dtype=np.uint8)
         return np.column_stack([columns.get(name, none) for name in self.names])
 
-    def _read_tags(self, table: RawTable, column: Any, notes: list[str]) -> Any:
-        tags = read_tags(table, column, self.separator)
+    def _read_tags(self, table: RawTable, notes: list[str]) -> Any:
+        tags = _read_all_tags(table, self.columns, self.separator)
         rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
             names = join_names(sorted(unknown))
@@ -169,9 +182,12 @@ class LabelColumns:
         y = (sparse.csr_array(y) if many else y).astype(np.uint8)
         if self.missing not in ("unknown", "drop"):
             return y
-        empty = table.column(column).isna().to_numpy()
-        if table.kind(column) == "string":
-            empty = empty | [not (cell or "").strip() for cell in table.strings(column)]
+        empty = np.ones(table.n_rows, dtype=bool)
+        for column in self.columns:
+            is_gone = table.column(column).isna().to_numpy()
+            if table.kind(column) == "string":
+                is_gone = is_gone | [not (cell or "").strip() for cell in table.strings(column)]
+            empty &= is_gone
         if many and empty.any():
             text = f"of {len(self.names):,} labels, empty cells mean none: missing_labels='no'"
             raise table.error(text, "missing_labels")
@@ -221,6 +237,25 @@ def read_target(
     return labels, LabelColumns(()) if is_matrix else found, rows
 
 
+def _read_all_tags(table: RawTable, columns: Sequence[str], separator: str) -> list[list[str]]:
+    """Return the tags of each row in all columns."""
+    rows = zip(*(read_tags(table, name, separator) for name in columns), strict=True)
+    return [[*chain(*tags)] for tags in rows]
+
+
+def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
+    """Return whether columns hold the first tag of a row, the second and so on, which recur."""
+    if len(names) < 2 or any(table.kind(name) not in ("string", "missing") for name in names):
+        return False
+    columns = [[(cell or "").strip() for cell in table.strings(name)] for name in names]
+    filled = np.array(columns) != ""
+    cells = [cell.lower() for column in columns for cell in column if cell]
+    are_in_order = not (filled[1:] & ~filled[:-1]).any() and not filled[-1].all()
+    are_several = any(len({*column} - {""}) > 1 for column in columns)  # not one word of each
+    recur = 2 * len({*cells}) <= len(cells) and _TRUTH.keys().isdisjoint(cells)
+    return bool(are_in_order and are_several and recur)
+
+
 def _lists_tags(table: RawTable, name: str) -> bool:
     """Return whether a column looks like one of tags, and not like one of 0 and 1."""
     kind = table.kind(name)
@@ -235,16 +270,21 @@ def _lists_tags(table: RawTable, name: str) -> bool:
     return 2 * sum(word in _TRUTH for word in words) < len(words)
 
 
-def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
+def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.ndarray, bool]:
     """Return a label column as 0 and 1, or as -1 and 1, NaN where empty; other values are errors.
 
-    Also returned is whether its cells hold marks, such as x.
+    Also returned is whether its cells hold marks, such as x. The one word of a column that has no
+    other, as in a survey with a column for each choice, is a mark; it is added to those `used`.
     """
     is_text = table.kind(name) == "string"
     cells = table.strings(name) if is_text else table.numbers(name)
     values, are_marks = cells, False
     if is_text:
         words = ["" if cell is None else cell.strip().lower() for cell in cells]
+        distinct = {*words} - {""}
+        if len(distinct) == 1 and "" in words and not distinct & {*_TRUTH}:
+            used[name] = next(filter(None, cells)).strip()
+            words = ["x" if word else "" for word in words]
         are_marks = {*words} <= _MARKS | {""}
         # Infinity stands for a word that is neither yes nor no.
         values = np.array([_TRUTH.get(word, np.inf) if word else np.nan for word in words])
@@ -257,7 +297,8 @@ def _read_label(table: RawTable, name: str) -> tuple[np.ndarray, bool]:
         held = shorten(cell if is_text else f"{cell:g}")
         raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
-            "and 1 (a column of tags needs separator=)",
+            "and 1, yes and no, or one word where the label applies (a column of tags is named "
+            "alone, with separator=)",
             "separator",
         )
     return values.astype(np.float64), are_marks

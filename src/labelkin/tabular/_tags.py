@@ -21,6 +21,8 @@ _NONE = {
     *("not applicable", "keine", "keins", "nichts", "ohne", "aucun", "ninguno", "nessuno"),
 }  # fmt: skip
 
+_CONJUNCTIONS = {"and", "or", "&", "+", "und", "oder", "et", "ou", "y", "e"}
+
 # A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
 _LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
 # Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
@@ -125,6 +127,9 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
+    if separator == " " and (words := sorted(_CONJUNCTIONS & counts.keys())):
+        text = f"learned as a label, though it may join two: {join_names(words)}"
+        found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}
     for tag in sorted(counts, key=lambda tag: (-counts[tag], tag)):
         spellings.setdefault(fold_case(tag), []).append(tag)

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import Bunch, _safe_indexing
 
 from labelkin._utils.errors import ArgumentError
+from labelkin._utils.labels import count_without_labels
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -79,7 +80,6 @@ class TrainingData:
         is_sparse = sparse.issparse(self.y)
         n_known = n_cells if is_sparse else int(np.count_nonzero(self.y == self.y))  # not NaN
         sizes = (self.y == 1).sum(axis=1)
-        n_empty = (sizes == 0).sum() if is_sparse else (self.y == 0).all(axis=1).sum()
         counts = (self.y == 1).sum(axis=0).tolist()
         return {
             "data": self.source,
@@ -89,7 +89,7 @@ class TrainingData:
             "labels": list(self.labels.names),
             "label_counts": dict(zip(self.labels.names, counts, strict=True)),
             "labels_per_row": round(float(sizes.mean()), 4),
-            "rows_without_labels": int(n_empty),
+            "rows_without_labels": count_without_labels(self.y),
             **({"known_labels": n_known} if n_known < n_cells else {}),
         }
 
@@ -97,6 +97,7 @@ class TrainingData:
         """Return the summary in words."""
         figures = self.summary()
         kinds, empty = figures["columns"], figures["rows_without_labels"]
+        known = figures.get("known_labels")
         columns = "; ".join(
             f"{kind}: {join_names(names)}" if isinstance(names, list) else f"{names:,} {kind}"
             for kind, names in kinds.items()
@@ -108,12 +109,14 @@ class TrainingData:
             f"{plural(len(figures['labels']), 'label')}, {figures['labels_per_row']:.2g} per row"
         )
         if empty:
-            text += f", {plural(empty, 'row')} without any"
+            text += (
+                f", {plural(empty, 'row')} without any{' among the known ones' if known else ''}"
+            )
         if self.hierarchy:
             absent = [name for name in self.hierarchy.names if name not in self.labels.names]
             above = f"{join_names(absent)} (not predicted: no row has it)" if absent else "another"
             text += f", {len(self.hierarchy.edges):,} below {above}"
-        if known := figures.get("known_labels"):
+        if known:
             text += f", {known:,} of {self.y.size:,} labels known"
         return text
 

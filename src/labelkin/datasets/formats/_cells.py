@@ -24,6 +24,12 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_
 
 _MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
+# What people write before the sums in the last row of a table.
+_TOTALS = {
+    *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
+    *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
+}
+_MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
@@ -71,10 +77,11 @@ def make_table(
     of them, for which the delimiter is evidence.
     """
     pyarrow = import_optional("pyarrow")
-    if n_empty := _count_empty_rows(cells):
-        rows = "an empty row" if n_empty == 1 else f"{n_empty:,} empty rows"
-        guesses.append(Guess(f"{rows} at the end left out", ()))
-        cells = {name: column.slice(0, len(column) - n_empty) for name, column in cells.items()}
+    for count in (_count_empty_rows, _count_notes, _count_totals, _count_empty_rows):
+        n, what = count(cells)
+        if n:
+            guesses.append(Guess(f"{what} at the end left out", ()))
+            cells = {name: column.slice(0, len(column) - n) for name, column in cells.items()}
 
     strings, decimal = set(map(normal_form, options.as_strings)), options.decimal
     names = [name for name in cells if name not in strings]
@@ -97,7 +104,8 @@ def make_table(
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
         if unit := max(map(unit_of, values)):
-            units.append(Guess(f"{name}: numbers in {unit}", ("category",)))
+            words = "percentages, 10% is 0.1" if unit == "%" else f"numbers in {unit}"
+            units.append(Guess(f"{name}: {words}", ("category",)))
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
@@ -181,12 +189,39 @@ def _find_second_header(
 # ------------------------------------------------------------------------------ the columns
 
 
-def _count_empty_rows(cells: dict[str, Any]) -> int:
-    """Return the number of rows at the end in which no column has a value."""
+def _count_empty_rows(cells: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of rows at the end in which no column has a value, and what they are."""
     if len(cells) < 2:
-        return 0  # an empty cell of a single column may be a row without text
+        return 0, ""  # an empty cell of a single column may be a row without text
     used = np.logical_or.reduce([column.is_valid() for column in cells.values()])
-    return len(used) - int(np.flatnonzero(used).max(initial=-1)) - 1
+    n = len(used) - int(np.flatnonzero(used).max(initial=-1)) - 1
+    return n, "an empty row" if n == 1 else f"{n:,} empty rows"
+
+
+def _count_notes(cells: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of rows of one cell below an empty row at the end, with that row."""
+    if len(cells) < 3:
+        return 0, ""
+    tails = [column.slice(max(0, len(column) - _MAX_NOTES)) for column in cells.values()]
+    used = np.sum([tail.is_valid() for tail in tails], axis=0)
+    last = int(np.flatnonzero(used > 1).max(initial=-1))  # of the table
+    n = len(used) - last - 1
+    are_notes = last >= 0 and not used[last + 1 :][:1].any() and _lacks_values(cells, n)
+    return n if are_notes else 0, "notes"
+
+
+def _count_totals(cells: dict[str, Any]) -> tuple[int, str]:
+    """Return 1 if the last row is one of totals, and what it is."""
+    if not (_lacks_values(cells, 1) or _lacks_values(cells, 2)):  # there may be a row between
+        return 0, ""
+    first = next(filter(None, (column[-1].as_py() for column in cells.values())), "")
+    return int(first.strip(": ").casefold() in _TOTALS), "the totals"
+
+
+def _lacks_values(cells: dict[str, Any], n: int) -> bool:
+    """Return whether the last n rows lack a value that every other row has."""
+    columns = [column for column in cells.values() if len(column) > n + 1]
+    return any(c.null_count == n == c.slice(len(c) - n).null_count for c in columns)
 
 
 def _plain_values(cells: Any) -> Any:

@@ -5,13 +5,13 @@ import io
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
-from labelkin.datasets.formats._dialect import decode, find_delimiter, is_number
+from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
 csv.field_size_limit(2**31 - 1)  # its own limit is shorter than some texts
@@ -19,6 +19,9 @@ csv.field_size_limit(2**31 - 1)  # its own limit is shorter than some texts
 _BLOCK = 100_000  # cells that are made into columns at once
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+# The line below the names of a Markdown table.
+_RULE = re.compile(r"[\s:]*+(?:\|[\s:]*+)?+(?:-++[\s:]*+\|[\s:]*+)++(?:-++[\s:]*+)?+")
+_MAX_ABOVE = 10_000  # characters above it
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
 
@@ -29,21 +32,28 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
     source, delimiter = str(budget.source), options.delimiter
-    guesses = []
+    guesses, above = [], ""
     text, found = decode(raw, source, options.encoding)
     if options.encoding is None and found != "utf-8":
         guesses.append(Guess(found, ("encoding",)))
+    if delimiter is None and (written := _from_markdown(text, budget)) is not None:
+        text, delimiter = written, ","
+        guesses.append(Guess("a Markdown table", ("delimiter",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
     if (table := _without_comments(text, source, delimiter)) != text:
         text = table
         guesses.append(Guess("comments at the top left out", ()))
+    if start := find_names(text, delimiter or (named and named[1]), {*options.expected}):
+        above, text = text[:start], text[start:]
+        if above.strip():
+            guesses.append(Guess("the lines above the names left out", ()))
     if delimiter is None:
         delimiter = named[1] if named else find_delimiter(text)
         if delimiter != ",":
             shown = "tab" if delimiter == "\t" else repr(delimiter)
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
-    rows = _read_rows(text, source, delimiter)
+    rows = _read_rows("\n" * above.count("\n") + text, source, delimiter)
     first = next(rows, None)
     if first is None:
         raise FormatError(source, "not a CSV table (the file is empty)")
@@ -55,6 +65,39 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     chunked = import_optional("pyarrow").chunked_array
     columns = [chunked(column) for column in zip(*parts, strict=True)]
     return take_header(columns, first, source, guesses, replace(options, delimiter=delimiter))
+
+
+def _from_markdown(text: str, budget: Budget) -> str | None:
+    """Return a Markdown table as CSV, with its lines where they are; None: there is none.
+
+    A line of a CSV file does not stand above it: the texts of that may hold such tables.
+    """
+    top = text[:_MAX_ABOVE].splitlines()
+    start = next((i for i, line in enumerate(top) if re.search("[,;|\t]", line)), len(top))
+    if start + 1 >= len(top) or not _RULE.fullmatch(top[start + 1]):
+        return None
+    budget.check(100 * text.count("|"))  # the cells, as Python strings
+    lines = text.splitlines()
+    body = takewhile(lambda line: "|" in line, lines[start + 2 :])
+    rows = [[_plain(cell) for cell in _cells_of(line)] for line in (lines[start], *body)]
+    file = io.StringIO()
+    file.write("\n" * start)
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(rows[0])
+    file.write("\n")
+    writer.writerows(row + [""] * (len(rows[0]) - len(row)) for row in rows[1:])
+    return file.getvalue()
+
+
+def _cells_of(line: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    inner = line.strip().removeprefix("|")
+    return re.split(r"(?<!\\)\|", inner.removesuffix("|") if inner[-2:] != "\\|" else inner)
+
+
+def _plain(cell: str) -> str:
+    """Return a cell of a Markdown table without its marks."""
+    return cell.replace("\\|", "|").replace("**", "").replace("`", "").strip()
 
 
 def _without_comments(text: str, source: str, delimiter: str | None) -> str:

@@ -5,11 +5,12 @@ the same way everywhere.
 """
 
 import codecs
+import contextlib
 import csv
 import io
 import re
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -52,15 +53,42 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
 
 
+def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
+    """Return where the table begins below a title: lines with at most one cell that is not empty.
+
+    It has three columns at least, as many in all its first rows, and no name that is `expected`
+    stands above it.
+    """
+    lines, best = _sample_lines(text), (3, 0)
+    for mark in delimiter or _DELIMITERS:
+        reader, rows = csv.reader(lines, delimiter=mark), list[list[str]]()
+        ends = []
+        with contextlib.suppress(csv.Error):
+            for row in reader:
+                rows.append(row)
+                ends.append(reader.line_num)
+        filled = [[cell for cell in row if cell.strip()] for row in rows]
+        top = next((i for i, row in enumerate(filled) if len(row) > 1), len(rows))
+        if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows) > len(rows) > 0:
+            return 0  # the first line has names
+        widths = {len(row) for row in rows[top:-1] or rows[top:] if row}  # the last may be cut
+        if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
+            best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
+    return best[1]
+
+
+def _sample_lines(text: str) -> list[str]:
+    # Not `splitlines`, for which other characters end lines, too.
+    return list(islice(io.StringIO(text[:_SAMPLE_CHARACTERS], newline=""), _SAMPLE_LINES))
+
+
 def find_delimiter(text: str) -> str:
     """Return the delimiter with which most of the first rows have as many cells as the header.
 
     Of several, the one that makes more columns; a comma if there is one column.
     """
-    sample = text[:_SAMPLE_CHARACTERS]
-    # Not `splitlines`, for which other characters end lines, too.
-    lines = list(islice(io.StringIO(sample, newline=""), _SAMPLE_LINES))
-    is_cut = len(lines) == _SAMPLE_LINES or len(sample) < len(text)
+    lines = _sample_lines(text)
+    is_cut = len(lines) == _SAMPLE_LINES or len(text) > _SAMPLE_CHARACTERS
     best, best_share, best_width = ",", 0.0, 1
     for mark in _DELIMITERS:
         if mark not in (lines[0] if lines else ""):
@@ -120,9 +148,12 @@ def is_number(text: str, decimal: str = ".") -> bool:
 
 
 def parse_number(text: str, decimal: str) -> float:
-    """Return the number that a cell holds; `is_number` is true of it."""
+    """Return the number that a cell holds; `is_number` is true of it.
+
+    10% is 0.1, which a spreadsheet holds where it shows 10%.
+    """
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
-    return float(plain.replace(decimal, "."))
+    return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 
 
 def parse_cell(text: str, decimal: str) -> float:

@@ -3,17 +3,18 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from labelkin._utils.files import FormatError, reason, shorten
+from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
-from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._columns import normal_form, split_names
 from labelkin.datasets.formats._dialect import decode
-from labelkin.datasets.formats._raw_table import Options, RawTable, as_string, name_columns
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
 
 _SPACE = re.compile(r"\s*")
 _CURE = "write one object per line, or one array of objects"
@@ -38,6 +39,10 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
+    guesses, absent = [], _left_out(names, options, path)
+    if absent:
+        guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
+        names += absent
     budget.take_cells(2 * len(records) * len(names), len(names))
     columns, lists = {}, {}
     for name in names:
@@ -49,10 +54,23 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    found = make_table(columns, path, [], replace(options, decimal="."))
+    found = make_table(columns, path, guesses, replace(options, decimal="."))
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found
+
+
+def _left_out(names: list[str], options: Options, path: str) -> list[str]:
+    """Return the expected columns that no record has, as writers leave out empty fields.
+
+    There are none if all columns are others, which is refused later, or one has a similar name.
+    """
+    labels = options.labels if isinstance(options.labels, Iterable) else ()
+    expected = dict.fromkeys(map(normal_form, options.expected))
+    absent = [name for name in expected if name not in {*names, *split_names(labels)}]
+    others = [name for name in names if name not in expected]
+    is_misspelt = any(did_you_mean(name, absent) for name in others)
+    return [] if is_misspelt or len(absent) == len(expected) else absent
 
 
 def _parse(text: str, path: str) -> list[dict[str, Any]]:

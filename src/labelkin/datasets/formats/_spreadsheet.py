@@ -44,8 +44,9 @@ _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14
 
-# The row and column of a cell, its text, and how often it is repeated below and beside itself.
-_Cells = Iterator[tuple[int, int, str, int, int]]
+# The row and column of a cell, its text, and how often it is repeated below and beside itself;
+# None stands for the text of the cell that is there.
+_Cells = Iterator[tuple[int, int, str | None, int, int]]
 _Rows = dict[int, dict[int, str]]
 
 
@@ -111,13 +112,17 @@ def _choose(
 def _store(cells: _Cells, budget: Budget) -> _Rows:
     """Return cells by row and column, and as many like each as the file repeats it."""
     rows: _Rows = {}
-    for row, column, text, n_rows, n_columns in cells:
+    last = 0
+    for row, column, given, n_rows, n_columns in cells:
+        text, last = given or "", max(last, row)
+        if given is None:
+            text, n_rows = rows.get(row, {}).get(column, ""), max(1, min(n_rows, last + 1 - row))
         is_inside = 0 <= row <= _MAX_ROWS - n_rows and 0 <= column <= _MAX_COLUMNS - n_columns
         if not is_inside or min(n_rows, n_columns) < 1:
             raise ValueError("a cell lies outside of any sheet")
         budget.take(n_rows * n_columns * (_STORED_BYTES + 4 * len(text)))
         repeated = dict.fromkeys(range(column, column + n_columns), text)
-        for i in range(row, row + n_rows):
+        for i in range(row, row + n_rows) if text else ():
             rows.setdefault(i, {}).update(repeated)
     return rows
 
@@ -176,11 +181,14 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
         for name, link in parse("xl/_rels/workbook.xml.rels")
         if name == "Relationship"
     }
-    sheets, epoch = {}, datetime(1899, 12, 30)
+    sheets: dict[str, str] = {}
+    hidden: dict[str, str] = {}  # come last
+    epoch = datetime(1899, 12, 30)
     for name, element in parse("xl/workbook.xml"):
         if name == "sheet":
             link = next((value for key, value in element.items() if key.endswith("}id")), "")
-            sheets[element.attrib["name"]] = links.get(link, "").lstrip("/")
+            group = hidden if "idden" in element.get("state", "") else sheets
+            group[element.attrib["name"]] = links.get(link, "").lstrip("/")
         elif name == "workbookPr" and element.get("date1904") in ("1", "true"):
             epoch = datetime(1904, 1, 1)
     items = parse("xl/sharedStrings.xml", "si")
@@ -196,6 +204,10 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
     def cells(part: str) -> _Cells:
         number = -1
         for name, row in parse(part, "row"):
+            if name == "mergeCell":  # the first cell of merged ones holds what is in all rows
+                corners = _REFERENCE.findall(row.get("ref", ""))
+                top, end = (int(corners[i][1]) - 1 for i in (0, -1))
+                yield top, _column_number(corners[0][0]), None, end + 1 - top, 1
             if name != "row":
                 continue
             number, column = int(row.get("r", number + 2)) - 1, -1
@@ -205,7 +217,7 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
                 if text := _excel_text(cell, strings, dates, epoch):
                     yield number, column, text, 1, 1
 
-    return {name: partial(cells, part) for name, part in sheets.items()}
+    return {name: partial(cells, part) for name, part in (sheets | hidden).items()}
 
 
 def _string_of(item: Any) -> str:
@@ -265,7 +277,8 @@ def _open_document(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]
                 values = _attributes(cell)
                 repeated = int(values.get("number-columns-repeated", 1))
                 if text := _document_text(cell, values):
-                    yield row, column, text, n_rows, repeated
+                    spanned = int(values.get("number-rows-spanned", 1))
+                    yield row, column, text, max(n_rows, spanned), repeated
                 column += repeated
             row += n_rows
 

@@ -74,6 +74,7 @@
     input.dataset.column = column.name;
     input.autocomplete = "off";
     if (column.kind === "number") input.inputMode = "decimal";
+    if (column.kind === "date") input.placeholder = "2025-12-31";
     label.append(title, input);
     if (column.values?.length) {
       const known = make("datalist", undefined, { id: `values-${one("fields").childElementCount}` });

@@ -1,0 +1,119 @@
+"""What stands around the table in a file of an office: titles, totals, notes, merged cells."""
+
+import pytest
+
+from labelkin.datasets import parse_table, read_table
+
+pytest.importorskip("pyarrow")
+
+ROWS = "Nr;Text;Anteil;Tags\n" + "".join(f"{i};text {i};{i}%;a\n" for i in range(1, 6))
+FILES = {
+    "title": "Fälle, erstes Quartal;;;\n;;;\n" + ROWS,
+    "ragged title": "Report of May\n\n" + ROWS,
+    "totals": ROWS + "Summe:;;15%;5\n",
+    "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
+    "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
+    "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",
+    "margins": ";;;;\n" + "".join(f";{line}\n" for line in ROWS.splitlines()),
+}
+
+
+@pytest.mark.parametrize("text", FILES.values(), ids=FILES)
+def test_rows_around_the_table_are_left_out(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    found = read_table(tmp_path / "t.csv")
+    assert found.names[-4:] == ["Nr", "Text", "Anteil", "Tags"]
+    assert found.n_rows == 5
+    assert found.data["Anteil"].tolist() == [0.01, 0.02, 0.03, 0.04, 0.05]
+    said = [guess.text for guess in found.guesses]
+    assert any("left out" in text for text in said), said
+
+
+def test_a_title_above_long_texts(tmp_path):
+    long = "\n" * 300  # lines, more than are looked at to find the table
+    (tmp_path / "t.csv").write_text(f'Report\n{ROWS}6;"{long}";6%;a\n')
+    found = read_table(tmp_path / "t.csv")
+    assert (found.names[0], found.n_rows) == ("Nr", 6)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "total eclipse;seen;6%;a",  # a text that begins with the word
+        "Total;a film;6%;a",  # a row like the others
+        "7;;;",  # a row with an identifier only
+    ],
+)
+def test_rows_that_may_be_data_are_kept(last, tmp_path):
+    (tmp_path / "t.csv").write_text(f"{ROWS}{last}\n")
+    assert read_table(tmp_path / "t.csv").n_rows == 6
+
+
+def test_rows_of_text_alone_are_no_notes(tmp_path):
+    marks = "Text;a;b\n" + "one;x;\ntwo;;x\n;;\nthree;;\nfour;;\n"
+    (tmp_path / "t.csv").write_text(marks)
+    assert read_table(tmp_path / "t.csv").n_rows == 5
+
+
+@pytest.mark.parametrize("text", ["a,\n1,0\n", "a,, \n1,0,1\n"])
+def test_names_that_are_empty_are_no_title(text, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    found = read_table(tmp_path / "t.csv", expected=["", " "])
+    assert (found.names[0], found.n_rows) == ("a", 1)
+
+
+def test_a_column_of_texts_is_no_title(tmp_path):
+    (tmp_path / "t.csv").write_text("text\nhello\nplease, help, me\nmy, cat, died\n")
+    with pytest.raises(ValueError, match="not a CSV table"):
+        read_table(tmp_path / "t.csv", expected=["text"])
+
+
+def workbook(path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["region", "share", "note"])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("now")
+    sheet.append(["region", "share", "note"])
+    for i in range(6):
+        sheet.append([None if i % 3 else "NS"[i // 3], i / 100, f"n{i}"])
+        sheet.cell(i + 2, 2).number_format = "0%"
+    sheet.merge_cells("A2:A4")
+    sheet.merge_cells("A5:A1000")
+    book.save(path)
+
+
+def test_merged_and_hidden_cells_of_a_workbook(tmp_path):
+    workbook(tmp_path / "t.xlsx")
+    found = read_table(tmp_path / "t.xlsx")
+    assert found.data["region"].tolist() == ["N"] * 3 + ["S"] * 3
+    assert found.data["share"].tolist() == [i / 100 for i in range(6)]
+    assert [one.text for one in found.guesses] == ["sheet now, one of 2"]
+    sheet = "region,share,note\n" + "".join(f"N,{i}%,n{i}\n" for i in range(6))
+    same = parse_table(sheet.encode(), "t.csv")
+    assert same.data["share"].tolist() == found.data["share"].tolist()
+
+
+MARKDOWN = r"""Here is the table:
+
+| Nr | Text | Topics |
+|---:|:-----|--------|
+| 1 | a \| b | **x**, `y` |
+| 2 | c, d |
+"""
+
+
+def test_a_markdown_table(tmp_path):
+    (tmp_path / "t.md").write_text(MARKDOWN + "\nDo you need | more rows?\n")
+    found = read_table(tmp_path / "t.md")
+    assert found.data["Text"].tolist() == ["a | b", "c, d"]
+    assert found.data["Topics"].fillna("").tolist() == ["x, y", ""]
+    assert "a Markdown table" in [guess.text for guess in found.guesses]
+    (tmp_path / "t.md").write_text(MARKDOWN + "| 3 | a | b | c |\n")
+    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 of them, and this line 4"):
+        read_table(tmp_path / "t.md")
+
+
+def test_a_markdown_table_in_a_text_is_none(tmp_path):
+    (tmp_path / "t.csv").write_text(f'id,text\n1,"{MARKDOWN}"\n2,b\n')
+    assert read_table(tmp_path / "t.csv").names == ["id", "text"]
