@@ -39,6 +39,14 @@ def test_word_weights():
     assert np.isfinite(view(-X)).all()
 
 
+def test_values_that_differ_by_rounding_have_one_rank():
+    """As the TF-IDF weights of a text do that is transformed by ``fit`` and by ``predict``."""
+    column = np.array([[0.1], [0.3], [0.3], [0.3], [0.7]])
+    view = learn(column)["ranks"]
+    beside = np.nextafter(column, 1)
+    assert (view(beside) == view(column)).all()
+
+
 def test_ranks_and_standard():
     X = np.array([[1.0, 5], [3, 5], [3, 5], [9, 5]])
     views = learn(X, sample_rows=10)
