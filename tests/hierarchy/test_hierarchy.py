@@ -304,3 +304,9 @@ def test_unknown_labels_below_a_label_that_y_lacks():
     y = pd.DataFrame({"r/a": [np.nan, 1, 0, 0, 1, 0], "r/b": [0, 1, 0, 1, 0, 0]})
     model.set_params(estimator=Recorder(C=1.0)).fit(X, y)
     np.testing.assert_array_equal(seen["y"][:3, 2], [np.nan, 1, 0])
+
+
+def test_one_label_cannot_be_nested():
+    X, Y = make_data()
+    with pytest.raises(ValueError, match="y must be a matrix of 0 and 1, one column per label"):
+        HierarchyClassifier(MLkNNClassifier(), [(0, 1)]).fit(X, Y[:, 0])

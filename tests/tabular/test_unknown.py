@@ -148,3 +148,10 @@ def test_read_and_describe(tmp_path):
     dropped = read(tmp_path / "partial.csv", labels="hot,wet", missing_labels="drop")
     assert len(dropped.data) == len(dropped.target) == (~HIDDEN.any(axis=1)).sum()
     assert dropped.target.dtype == np.uint8
+
+
+def test_score_counts_known_labels():
+    frame = table(0, 1)
+    model = TableClassifier(MLkNNClassifier(3), labels=["hot", "wet"]).fit(frame)
+    right = ((model.predict(frame) == Y) | HIDDEN).all(axis=1)
+    assert model.score(frame) == pytest.approx(right[~HIDDEN.all(axis=1)].mean())

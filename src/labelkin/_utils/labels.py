@@ -46,7 +46,8 @@ def as_matrix(values: Any, name: str) -> Any:
             array = np.asarray(values)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be a matrix of shape (n, q), one column per label."
+                f"{name} must be a matrix of shape (n, q), one column per label: encode label "
+                "sets with sklearn.preprocessing.MultiLabelBinarizer."
             ) from None
     if array.ndim == 1:
         array = array.reshape((-1, 1))
@@ -168,6 +169,13 @@ def label_names_of(model: Any) -> list[str] | None:
         else:
             return None
     return [str(name) for name in model.label_names_]
+
+
+def check_label_order(model: Any, y: Any) -> None:
+    """Raise a ValueError where a DataFrame has the labels of a fitted model in another order."""
+    names, own = label_names_of(model), [str(name) for name in getattr(y, "columns", ())]
+    if names and own != names and sorted(own) == sorted(names):
+        raise ValueError("y has the labels of the model in another order: reorder its columns.")
 
 
 def label_names(model: Any) -> list[str]:

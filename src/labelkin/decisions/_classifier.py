@@ -172,7 +172,7 @@ class DecisionClassifier(WrappingClassifier):
             self.decision,
             at_least_one=self.at_least_one,
             shrinkage=self.shrinkage,
-            cut=usual if by_hand or self.cut is None else self.cut,
+            cut=usual if isinstance(self.cut, dict | None) else self.cut,
         ).fit(self.training_scores_, y)
         self.thresholds_ = self.decision_.thresholds_
         for number, threshold in by_hand.items():
@@ -184,7 +184,9 @@ class DecisionClassifier(WrappingClassifier):
         if not isinstance(self.cut, dict):
             return {}
         names, found = label_names(self), {}
-        numbers = dict(zip([*names, *range(n_labels)], [*range(n_labels)] * 2, strict=True))
+        # A number is that of a label unless it is the name of one.
+        keys = range(n_labels), names, getattr(self, "label_names_", ())
+        numbers = {key: number for some in keys for number, key in enumerate(some)}
         for label, threshold in self.cut.items():
             if label not in numbers:
                 raise ValueError(

@@ -107,6 +107,8 @@ class HierarchyClassifier(WrappingClassifier):
             if len(given) == len(names) and not set(names) & set(self.hierarchy.names):
                 names = list(given)
         self.hierarchy_ = useful = self._useful(LabelHierarchy.of(self.hierarchy, names), names)
+        if self._one_target and len(useful.names) > 1:
+            raise ValueError("y must be a matrix of 0 and 1, one column per label, to be nested.")
         # Labels that y lacks are unknown in rows with unknown labels.
         target = np.zeros((len(Y), len(useful.names)), dtype=Y.dtype)
         target[np.isnan(Y).any(axis=1)] = np.nan if Y.dtype.kind == "f" else 0
