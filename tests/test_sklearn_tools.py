@@ -566,3 +566,13 @@ def test_labels_in_another_order_are_refused():
         score(model, X, y)
         with pytest.raises(ValueError, match="labels of the model in another order"):
             score(model, X, mixed)
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [VPCMEClassifier, DecisionClassifier, labelkin.HierarchyClassifier, labelkin.TableClassifier],
+)
+def test_a_base_of_one_label_gets_one_sentence(wrapper):
+    X, Y = make_data()
+    with pytest.raises(ValueError, match="LogisticRegression takes one label per sample: put it"):
+        wrapper(LogisticRegression()).fit(X, Y)

@@ -310,3 +310,14 @@ def test_one_label_cannot_be_nested():
     X, Y = make_data()
     with pytest.raises(ValueError, match="y must be a matrix of 0 and 1, one column per label"):
         HierarchyClassifier(MLkNNClassifier(), [(0, 1)]).fit(X, Y[:, 0])
+
+
+def test_wrappers_keep_the_names_of_labels():
+    X, y = nested_data()
+    plain = HierarchyClassifier(MLkNNClassifier(), "/").fit(X, y)
+    model = DecisionClassifier(HierarchyClassifier(MLkNNClassifier(), "/"), "f1", cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    last = y.columns[-1]
+    inner = DecisionClassifier(MLkNNClassifier(), "fixed", cut={last: 0.2})
+    model = HierarchyClassifier(inner, "/").fit(X, y)
+    assert model.estimator_.thresholds_[len(y.columns) - 1] == 0.2

@@ -1,5 +1,7 @@
 """Validation of label matrices: arrays, sparse matrices, DataFrames, one dimension."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,20 @@ def as_target(Y: Any) -> Any:
         if isinstance(first, set | frozenset | list | tuple | np.ndarray):
             raise ValueError(cure)
     return array
+
+
+@contextmanager
+def named_if_single(classifier: Any) -> Iterator[None]:
+    """Name the cure where a classifier of one label per sample is fitted to a matrix of labels."""
+    try:
+        yield
+    except ValueError as error:
+        if "should be a 1d array" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(classifier).__name__} takes one label per sample: put it into a "
+            "BinaryRelevanceClassifier, which fits one for each label."
+        ) from error
 
 
 def check_labels(Y: Any, name: str) -> Any:

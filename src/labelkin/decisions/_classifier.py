@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import label_names, named_if_single
 from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
@@ -162,7 +162,8 @@ class DecisionClassifier(WrappingClassifier):
         base = set_random_states(clone(self._estimator), rng)
         target = self._as_fitted(base, y)
         self.estimator_ = clone(base)
-        scores = self._fit_estimator(X, target, y.shape, params)
+        with named_if_single(base):
+            scores = self._fit_estimator(X, target, y.shape, params)
         if scores is None and self.decision != "fixed" and len(y) > 1:
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
@@ -239,7 +240,9 @@ class DecisionClassifier(WrappingClassifier):
 
         def fold_scores(train: Array, test: Array) -> Array:
             fold_params = _check_method_params(X, params, indices=train)
-            model = clone(base).fit(_safe_indexing(X, train), target[train], **fold_params)
+            model = clone(base).fit(
+                _safe_indexing(X, train), _safe_indexing(target, train), **fold_params
+            )
             scores = estimator_scores(model, _safe_indexing(X, test), Y.shape[1])
             return scores.reshape(len(test), Y.shape[1])
 

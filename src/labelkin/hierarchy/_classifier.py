@@ -7,7 +7,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_method_params
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import label_names, named_if_single
 from labelkin.base import Array
 from labelkin.decisions._label_decision import out_of_sample_scores
 from labelkin.decisions._wrapper import WrappingClassifier
@@ -115,8 +115,9 @@ class HierarchyClassifier(WrappingClassifier):
         target[:, : len(names)] = Y
         target = useful.closure(target) if len(useful.edges) else target
         self.estimator_ = clone(self._estimator)
-        target = self._as_fitted(self.estimator_, target)
-        self.estimator_.fit(X, target, **_check_method_params(X, params))
+        target = self._as_fitted(self.estimator_, target, useful.names)
+        with named_if_single(self.estimator_):
+            self.estimator_.fit(X, target, **_check_method_params(X, params))
         self._adopt_features()
         _, scores = out_of_sample_scores(self.estimator_)
         self.training_scores_ = None

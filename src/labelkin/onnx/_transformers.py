@@ -96,8 +96,8 @@ def _passthrough(step: Any, rows: Any) -> Any:
 @convert.register(TextFeatures)
 def _embedding(step: Any, rows: Any) -> Any:
     raise ValueError(
-        "Embeddings of texts cannot be exported to ONNX; fit the model with embedding='none' "
-        "(--embedding none)."
+        "Embeddings of texts and TextFeatures cannot be exported to ONNX; fit a TableClassifier "
+        "with embedding='none' (--embedding none)."
     )
 
 

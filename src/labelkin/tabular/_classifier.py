@@ -18,6 +18,7 @@ from labelkin._utils.labels import (
     check_target_given,
     fits_unknown,
     label_names,
+    named_if_single,
 )
 from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
@@ -246,9 +247,11 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
             weights["sample_weight"] = _safe_indexing(sample_weight, training.kept)
         pipeline = make_pipeline(self.schema_, classifier)
-        self.pipeline_ = fit_pipeline(
-            pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
-        )
+        rows = self.schema_.label_rows(names)
+        with named_if_single(classifier):
+            self.pipeline_ = fit_pipeline(
+                pipeline, training.X, target, self.device, rows, **weights
+            )
         self.fingerprint_ = fingerprint(training.X, self.columns_)
         self._name_labels(training.labels if names else None)
         return self
