@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import xlogy
+from sklearn.model_selection import GridSearchCV
 
 from labelkin import (
     DecisionClassifier,
@@ -16,6 +17,7 @@ from labelkin import (
     LabelHierarchy,
     MLkNNClassifier,
     MultiLabelLogisticRegression,
+    TableClassifier,
 )
 from labelkin.hierarchy._hierarchy import guess_separator
 from labelkin.persistence import load_model, save_model
@@ -315,8 +317,10 @@ def test_one_label_cannot_be_nested():
 def test_wrappers_keep_the_names_of_labels():
     X, y = nested_data()
     plain = HierarchyClassifier(MLkNNClassifier(), "/").fit(X, y)
-    model = DecisionClassifier(HierarchyClassifier(MLkNNClassifier(), "/"), "f1", cv=2).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    base = HierarchyClassifier(MLkNNClassifier(), "/")
+    for inner in (base, TableClassifier(base), GridSearchCV(base, {}, cv=2)):
+        model = DecisionClassifier(inner, "f1", cv=2).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
     last = y.columns[-1]
     inner = DecisionClassifier(MLkNNClassifier(), "fixed", cut={last: 0.2})
     model = HierarchyClassifier(inner, "/").fit(X, y)

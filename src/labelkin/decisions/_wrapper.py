@@ -49,10 +49,10 @@ class WrappingClassifier(MetaClassifier):
         single = get_tags(estimator).target_tags.single_output
         if self._one_target or (single and target.shape[1] == 1):
             return target.ravel()
-        final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        inside = [estimator, *estimator.get_params().values()]
+        by_name = any(isinstance(one, WrappingClassifier) for one in inside)
         pandas = sys.modules.get("pandas")  # loaded where y is a DataFrame
-        is_named = isinstance(final, WrappingClassifier) and hasattr(self, "label_names_")
-        if pandas is None or not is_named:
+        if pandas is None or not by_name or not hasattr(self, "label_names_"):
             return target
         return pandas.DataFrame(target, columns=self.label_names_ if names is None else names)
 
