@@ -15,9 +15,9 @@ from labelkin.kin._plan import Limits
 from labelkin.rows import Place, Rows, as_dense, count_stored, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
-# A value that differs from a training value by this share of it, by rounding of the steps before,
-# has that value's rank.
-EQUAL = 1e-13
+# A value that differs from a training value by this share of it, by rounding of the steps before
+# or to single precision, has that value's rank.
+EQUAL = 1e-7
 
 
 class Raw:
