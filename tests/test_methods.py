@@ -60,11 +60,22 @@ def test_user_methods_are_seeded():
         ("f=no_such_module:f", ImportError, "no module 'no_such_module'"),
         ("f=sklearn.svm:NoSuch", ValueError, "NoSuch"),
         ("f=collections:OrderedDict", ValueError, "no fit and predict"),
+        ("f=math:sqrt", ValueError, "math:sqrt gives no classifier when it is called without arg"),
     ],
 )
 def test_wrong_user_methods(text, error, words):
     with pytest.raises(error, match=words):
         user_method(text)
+
+
+def test_a_method_may_have_no_tags(tmp_path):
+    (tmp_path / "untagged.py").write_text(
+        "class Untagged:\n"
+        "    def get_params(self, deep=True):\n        return {}\n\n"
+        "    def fit(self, X, y):\n        return self\n\n"
+        "    def predict(self, X):\n        return X\n"
+    )
+    assert user_method(f"{tmp_path / 'untagged.py'}:Untagged").title == "Untagged"
 
 
 def test_a_method_of_a_file_needs_no_name(tmp_path):

@@ -61,7 +61,8 @@ from labelkin import (
     RAkELClassifier,
     VPCMEClassifier,
 )
-from labelkin.metrics import SCORERS, hamming_loss, score_all
+from labelkin.evaluation import evaluate_model
+from labelkin.metrics import SCORERS, get_scorer, hamming_loss, score_all
 from labelkin.model_selection import IterativeStratifiedKFold
 from support.data import make_data
 
@@ -548,3 +549,30 @@ def test_partial_dependence(n_labels):
         line = display.lines_[0, 0].get_ydata()
         np.testing.assert_allclose(line, found["average"][n_labels - 1])
     np.testing.assert_array_equal(MLkNNClassifier().fit(X, Y).classes_, [[0, 1]] * n_labels)
+
+
+def test_labels_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    X, Y = make_data()
+    y = pd.DataFrame(Y, columns=["a", "b", "c", "d"])
+    mixed = y[["d", "c", "b", "a"]]
+    model = make_pipeline(StandardScaler(), MLkNNClassifier()).fit(X, y)
+    for score in (
+        get_scorer("macro_f1"),
+        score_all,
+        evaluate_model,
+        lambda model, X, y: model[-1].score(X, y),
+    ):
+        score(model, X, y)
+        with pytest.raises(ValueError, match="labels of the model in another order"):
+            score(model, X, mixed)
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [VPCMEClassifier, DecisionClassifier, labelkin.HierarchyClassifier, labelkin.TableClassifier],
+)
+def test_a_base_of_one_label_gets_one_sentence(wrapper):
+    X, Y = make_data()
+    with pytest.raises(ValueError, match="LogisticRegression takes one label per sample: put it"):
+        wrapper(LogisticRegression()).fit(X, Y)

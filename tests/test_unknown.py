@@ -100,12 +100,17 @@ def test_nothing_known_at_all(name, data):
         MODELS[name]().fit(X, np.full(y.shape, np.nan))
 
 
-@pytest.mark.parametrize("name", ["mlknn", "logistic", "br", "decision"])
+@pytest.mark.parametrize("name", ["mlknn", "krr", "br", "decision"])
 def test_cross_val_score(name, data):
     X, y, _ = data
     cv = IterativeStratifiedKFold(3, random_state=0)
     scoring = get_scorer("average_precision")
     assert cross_val_score(MODELS[name](), X, y, cv=cv, scoring=scoring).mean() > 0.8
+    accuracy = cross_val_score(MODELS[name](), X, y, cv=cv)
+    by_metric = get_scorer("subset_accuracy")
+    np.testing.assert_array_equal(
+        accuracy, cross_val_score(MODELS[name](), X, y, cv=cv, scoring=by_metric)
+    )
 
 
 def test_counts_of_explanations_are_those_of_known_neighbours(fitted, data):

@@ -162,3 +162,11 @@ def test_constant_columns_are_no_underflow(model):
     _, Y = make_data(30)
     proba = model.fit(np.zeros((30, 2)), Y).predict_proba(np.zeros((1, 2)))
     assert np.isfinite(proba).all()
+
+
+def test_dates_get_one_sentence():
+    pd = pytest.importorskip("pandas")
+    X, Y = make_data()
+    frame = pd.DataFrame(X).add_prefix("x").assign(day=pd.Timestamp("2020-01-01"))
+    with pytest.raises(ValueError, match=r"X must hold numbers .* TableClassifier does it by"):
+        MLkNNClassifier().fit(frame, Y)

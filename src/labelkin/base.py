@@ -27,10 +27,12 @@ from sklearn.utils.validation import (
 from labelkin._utils.labels import (
     LabelClasses,
     as_target,
+    check_label_order,
     check_labels,
     check_target_given,
     split_unknown,
 )
+from labelkin.metrics import subset_accuracy
 from labelkin.rows import (
     DaskRows,
     Labels,
@@ -172,7 +174,32 @@ def set_random_states(estimator: Any, random_state: Any) -> Any:
     return estimator.set_params(**{name: random_seed(rng) for name in names})
 
 
-class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
+class SubsetAccuracyMixin(ClassifierMixin):
+    """Gives classifiers a ``score`` of known labels."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label set is predicted exactly.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples, n_labels) or (n_samples,)
+            Their labels. Without `sample_weight`, unknown ones (NaN) do not count.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+        """
+        check_label_order(self, y)
+        if sample_weight is None and np.ndim(y) == 2:
+            return subset_accuracy(y, self.predict(X))
+        return super().score(X, y, sample_weight)
+
+
+class MultiLabelClassifier(SubsetAccuracyMixin, BaseEstimator, ABC):
     """Base of the multi-label classifiers.
 
     A subclass calls `_validate` in its ``fit`` and implements `_proba`, the (n, q)
@@ -234,12 +261,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator, ABC):
         else:
             try:
                 X = validate_rows(self, X, distances=self._squares_values)
-            except ValueError as error:
-                if "could not convert string" not in str(error):
+            except (ValueError, np.exceptions.DTypePromotionError) as error:
+                if isinstance(error, ValueError) and "could not convert string" not in str(error):
                     raise
                 raise ValueError(
-                    f"X must hold numbers ({error}): encode columns of words first, for instance "
-                    "by scikit-learn's OneHotEncoder, or TfidfVectorizer for texts, in a pipeline."
+                    f"X must hold numbers ({str(error).partition('. ')[0]}): encode columns of "
+                    "words and dates first, for instance by scikit-learn's OneHotEncoder, or "
+                    "TfidfVectorizer for texts, in a pipeline; TableClassifier does it by itself."
                 ) from error
         check_target_given(self, Y)
         if hasattr(self, "label_names_"):

@@ -191,7 +191,12 @@ class ImportedFactory:
         """Return the unfitted classifier as its factory makes it."""
         found = self._import()
         is_estimator = hasattr(found, "fit") and not inspect.isclass(found)
-        model = clone(found) if is_estimator else found()
+        try:
+            model = clone(found) if is_estimator else found()
+        except TypeError as error:
+            raise ValueError(
+                f"{self.spec} gives no classifier when it is called without arguments ({error})."
+            ) from error
         if not (hasattr(model, "fit") and hasattr(model, "predict")):
             raise ValueError(
                 f"{self.spec} gives {type(model).__name__}, which has no fit and predict: it must "
@@ -218,7 +223,7 @@ def _one_target_reason(model: Any) -> str:
 
     The tag is False unless a class sets it, so a class may take label matrices without saying so.
     """
-    if not hasattr(model, "get_params"):
+    if not hasattr(model, "__sklearn_tags__"):
         return ""
     tags = get_tags(model).classifier_tags
     if tags is None or tags.multi_label:

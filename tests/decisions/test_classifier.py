@@ -214,6 +214,11 @@ def test_thresholds_of_single_labels_by_hand():
         np.testing.assert_array_equal(model.predict(X)[:, 2], proba[:, 2] > 0.2)
     listed = DecisionClassifier(decision="fixed", cut=[0.9, 0.5, 0.2]).fit(X, frame)
     np.testing.assert_array_equal(listed.thresholds_, [0.9, 0.5, 0.2])
+    numbered = DecisionClassifier(decision="fixed", cut={1: 0.2})
+    numbered.fit(X, frame.set_axis([2, 1, 0], axis=1).iloc[:, [1, 0, 2]])
+    np.testing.assert_array_equal(numbered.thresholds_, [0.2, 0.5, 0.5])
+    none = DecisionClassifier(decision="fixed", cut={}).fit(X, frame)
+    np.testing.assert_array_equal(none.thresholds_, 0.5)
 
 
 def test_bad_thresholds_by_hand():
@@ -223,6 +228,7 @@ def test_bad_thresholds_by_hand():
         ({"obesitas": 0.2}, "'obesitas', which y does not have.*obesity"),
         ({3: 0.2}, "label 3, which y does not have"),
         ({"gout": "low"}, "must be a number, got 'low'"),
+        ([0.2, 0.3, 0.4], "cut must be one number, or for decision='fixed' one per label"),
     ):
         with pytest.raises(ValueError, match=message):
             DecisionClassifier(cut=cut).fit(X, frame)

@@ -67,7 +67,9 @@ def test_from_a_csv_to_predictions():
 
 def test_the_methods_table_names_every_estimator():
     import labelkin
+    from labelkin.metrics import METRICS
 
     text = README.read_text(encoding="utf-8")
     missing = [name for name in labelkin.__all__ if f"`{name}`" not in text]
     assert not missing
+    assert re.findall(r"(\d+) metrics", text) == [str(len(METRICS))] * 2

@@ -119,3 +119,10 @@ def test_columns_of_a_table():
         compare(KNN, table, labels=["red", "blue"], time="dey")
     with pytest.raises(ValueError, match="with y, pass their values"):
         run(X, y, groups="patient")
+
+
+def test_estimators_of_another_form_get_one_sentence():
+    X, y = data()
+    for wrong in ([KNN], "kin", {}, {"kin": "kin"}):
+        with pytest.raises(ValueError, match="estimators must be a classifier, or a dict such as"):
+            compare(wrong, X, y)

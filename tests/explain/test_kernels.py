@@ -178,6 +178,8 @@ def test_forms_of_a_sample(data):
     assert why.features == names
     assert why.label_names[0] == "<b>&"
     assert why.strongest_features("x")[0][0].split(" = ")[0] in names
+    with pytest.raises(ValueError, match=r"no label is called 'xx'\. Did you mean x\?"):
+        why.strongest_features("xx")
     for html in (why._repr_html_(), why.to_html()):
         assert "&lt;b&gt;&amp;" in html
         assert "<b>" not in html

@@ -10,6 +10,7 @@ from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import BaggingVPCPClassifier, IBLRClassifier, MLkNNClassifier, VPCMEClassifier
 from labelkin.datasets import load_digit_scenes
+from labelkin.explain import explain
 from labelkin.rows import array_api_dispatch
 from support.arrays import import_library
 
@@ -196,3 +197,12 @@ def test_fitted_on_a_device(model, scenes):
     for explanation in found:
         assert str(explanation) == str(expected)
         np.testing.assert_allclose(explanation.probability, expected.probability, atol=1e-8)
+
+
+def test_a_row_of_a_frame_needs_no_background(scenes):
+    pd = pytest.importorskip("pandas")
+    X, Y, test = scenes
+    frame = pd.DataFrame(X).add_prefix("p")
+    model = MLkNNClassifier().fit(frame, Y)
+    row = pd.DataFrame(test[:1]).add_prefix("p")
+    assert str(explain(model, row)) == str(model.explain(row))

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import xlogy
+from sklearn.model_selection import GridSearchCV
 
 from labelkin import (
     DecisionClassifier,
@@ -16,6 +17,7 @@ from labelkin import (
     LabelHierarchy,
     MLkNNClassifier,
     MultiLabelLogisticRegression,
+    TableClassifier,
 )
 from labelkin.hierarchy._hierarchy import guess_separator
 from labelkin.persistence import load_model, save_model
@@ -304,3 +306,22 @@ def test_unknown_labels_below_a_label_that_y_lacks():
     y = pd.DataFrame({"r/a": [np.nan, 1, 0, 0, 1, 0], "r/b": [0, 1, 0, 1, 0, 0]})
     model.set_params(estimator=Recorder(C=1.0)).fit(X, y)
     np.testing.assert_array_equal(seen["y"][:3, 2], [np.nan, 1, 0])
+
+
+def test_one_label_cannot_be_nested():
+    X, Y = make_data()
+    with pytest.raises(ValueError, match="y must be a matrix of 0 and 1, one column per label"):
+        HierarchyClassifier(MLkNNClassifier(), [(0, 1)]).fit(X, Y[:, 0])
+
+
+def test_wrappers_keep_the_names_of_labels():
+    X, y = nested_data()
+    plain = HierarchyClassifier(MLkNNClassifier(), "/").fit(X, y)
+    base = HierarchyClassifier(MLkNNClassifier(), "/")
+    for inner in (base, TableClassifier(base), GridSearchCV(base, {}, cv=2)):
+        model = DecisionClassifier(inner, "f1", cv=2).fit(X, y)
+        np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    last = y.columns[-1]
+    inner = DecisionClassifier(MLkNNClassifier(), "fixed", cut={last: 0.2})
+    model = HierarchyClassifier(inner, "/").fit(X, y)
+    assert model.estimator_.thresholds_[len(y.columns) - 1] == 0.2

@@ -39,6 +39,14 @@ def test_word_weights():
     assert np.isfinite(view(-X)).all()
 
 
+def test_values_that_differ_by_rounding_have_one_rank():
+    """As weights of a text do in ``fit`` and ``predict``, or new rows in single precision."""
+    column = np.array([[0.1], [0.3], [0.3], [0.3], [0.7]])
+    view = learn(column)["ranks"]
+    for beside in (np.nextafter(column, 1), column.astype(np.float32).astype(float)):
+        np.testing.assert_array_equal(view(beside), view(column))
+
+
 def test_ranks_and_standard():
     X = np.array([[1.0, 5], [3, 5], [3, 5], [9, 5]])
     views = learn(X, sample_rows=10)

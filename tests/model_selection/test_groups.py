@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.neighbors import KNeighborsClassifier
 
 from labelkin.model_selection import (
     IterativeStratifiedKFold,
@@ -106,5 +108,9 @@ def test_tools_of_scikit_learn():
         scoring=score,
     )
     assert sum(seen) == 200
+    with config_context(enable_metadata_routing=True):
+        for cv in SPLITTERS:
+            search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1]}, cv=cv)
+            search.fit(X, Y, groups=groups)
     _, _, g_train, g_test, *_ = train_test_split(X, groups, Y, groups=groups)
     assert not set(g_train) & set(g_test)

@@ -404,3 +404,13 @@ def test_train_test_split_by_other_labels():
         train_test_split(X[:-1], Y)
     with pytest.raises(ValueError, match="test_size"):
         train_test_split(X, Y, test_size=1.5)
+
+
+def test_an_array_that_holds_no_labels_is_refused():
+    Y = np.eye(4, dtype=int).repeat(5, axis=0)
+    with pytest.raises(ValueError, match=r"last array .* each row has a value of its own"):
+        train_test_split(Y, np.arange(20))
+    parts = train_test_split(Y, np.arange(20), stratify=Y, random_state=0)
+    assert parts[1].sum(axis=0).min() > 0
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        train_test_split(Y, [["a"], ["b", "c"]] * 10)

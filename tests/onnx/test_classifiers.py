@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -36,9 +37,11 @@ from labelkin import (
 from labelkin.datasets import load_digit_scenes
 from labelkin.onnx import save_onnx, to_onnx
 from labelkin.onnx._graph import Graph
+from labelkin.persistence import load_model, save_model
 from labelkin.rows import array_api_dispatch
 from labelkin.tabular import RobustLogScaler
 from support.arrays import import_library
+from support.data import make_data
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -384,3 +387,12 @@ def test_decisions(decision, at_least_one, scenes):
     model.decision_.thresholds_[:6] = np.inf  # often the likeliest, and yet not to be filled in
     model.decision_.thresholds_[6:] = 0.9
     assert_same(model, test)
+
+
+def test_a_frozen_classifier_is_exported_and_saved(tmp_path):
+    X, Y = make_data(120)
+    fitted = MLkNNClassifier().fit(X[:60], Y[:60])
+    model = DecisionClassifier(FrozenEstimator(fitted), "recall:0.8").fit(X[60:], Y[60:])
+    assert_same(model, X)
+    save_model(model, tmp_path / "m.labelkin")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.labelkin").predict(X), model.predict(X))

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import labelkin
 from labelkin import MLkNNClassifier
@@ -143,7 +144,7 @@ def test_a_folder_is_refused(tmp_path):
 def test_missing_folder_names_the_file(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         save_model(MLkNNClassifier(), tmp_path / "no" / "m.labelkin")
-    assert caught.value.filename.endswith("m.labelkin")
+    assert str(caught.value).endswith("m.labelkin'")
 
 
 def test_another_scikit_learn_is_named(saved):
@@ -157,6 +158,8 @@ def test_equal_label_names_are_refused(tmp_path):
     model = MLkNNClassifier(3).fit(X, Y)
     with pytest.raises(ValueError, match="two labels have the same name"):
         save_model(model, tmp_path / "m.labelkin", label_names="abca")
+    with pytest.raises(ValueError, match="label_names has 3 names, but the model 4 labels"):
+        save_model(model, tmp_path / "m.labelkin", label_names="abc")
 
 
 def test_a_part_in_two_places_stays_one(tmp_path):
@@ -218,3 +221,12 @@ def test_parameters_that_are_newer_than_a_file(tmp_path):
     loaded = load_model(tmp_path / "model.labelkin")
     assert loaded.n_jobs is None
     np.testing.assert_array_equal(loaded.predict_proba(X), expected)
+
+
+def test_missing_words_are_filled_after_loading(tmp_path):
+    X, Y = np.array([["a"], ["b"], ["a"], [None]] * 5, dtype=object), np.eye(4).repeat(5, axis=0)
+    fill = SimpleImputer(missing_values=None, strategy="most_frequent")
+    model = make_pipeline(fill, OneHotEncoder(), MLkNNClassifier(3)).fit(X, Y)
+    save_model(model, tmp_path / "m.labelkin")
+    again = load_model(tmp_path / "m.labelkin")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -176,6 +176,11 @@ def test_errors_name_the_column_and_the_cure():
     mixed = frame.assign(code=["unknown", *map(str, range(59))])
     with pytest.raises(ValueError, match=r"or pass columns=\{'code': 'category'\}"):
         small(labels=LABELS).fit(mixed)
+    with pytest.raises(ValueError, match="MultiLabelBinarizer"):
+        small().fit(frame, [["drama"], ["drama", "crime"]] * 30)
+    for words in (frame["plot"], frame["plot"].tolist(), frame.astype(str).to_numpy()):
+        with pytest.raises(ValueError, match="X must be a DataFrame if it holds words"):
+            small().fit(words, frame[LABELS])
 
 
 def test_a_copy_of_a_label_is_noted():

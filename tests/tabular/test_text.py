@@ -127,3 +127,8 @@ def test_kin_keeps_embeddings_out_of_the_kernels_of_words():
 def test_more_embeddings_than_columns():
     with pytest.raises(ValueError, match="n_embedding"):
         KinEnsembleClassifier(n_embedding=3).fit(np.ones((8, 3)), np.tile([[0, 1]], (8, 1)))
+
+
+def test_an_embedding_by_a_name():
+    with pytest.raises(ValueError, match="must be a function of texts or None, got 'none'"):
+        TextFeatures(embedding="none").fit(["a cat", "the dog"])

@@ -161,3 +161,10 @@ def test_the_word_of_a_choice_is_said():
         frame.loc[frame["hot"].isna().idxmax(), "hot"] = other
         with pytest.raises(ValueError, match="one word where the label applies"):
             find_training_data(frame, ["hot", "wet"])
+
+
+def test_score_counts_known_labels():
+    frame = table(0, 1)
+    model = TableClassifier(MLkNNClassifier(3), labels=["hot", "wet"]).fit(frame)
+    right = ((model.predict(frame) == Y) | HIDDEN).all(axis=1)
+    assert model.score(frame) == pytest.approx(right[~HIDDEN.all(axis=1)].mean())

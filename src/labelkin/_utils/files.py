@@ -148,7 +148,9 @@ def _named_errors(path: str | os.PathLike[str], written: Path) -> Iterator[None]
     except OSError as error:
         unnamed = error.filename is None and error.errno in DISK_FAILURES
         if unnamed or str(error.filename) == str(written):
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            if error.filename2 is not None:
+                del error.filename2
         raise
 
 

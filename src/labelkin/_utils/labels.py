@@ -1,5 +1,7 @@
 """Validation of label matrices: arrays, sparse matrices, DataFrames, one dimension."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -53,7 +55,8 @@ def as_matrix(values: Any, name: str) -> Any:
             array = np.asarray(values)
         except ValueError:  # rows of unequal length
             raise ValueError(
-                f"{name} must be a matrix of shape (n, q), one column per label."
+                f"{name} must be a matrix of shape (n, q), one column per label: encode label "
+                "sets with sklearn.preprocessing.MultiLabelBinarizer."
             ) from None
     if array.ndim == 1:
         array = array.reshape((-1, 1))
@@ -89,6 +92,20 @@ def as_target(Y: Any) -> Any:
         if isinstance(first, set | frozenset | list | tuple | np.ndarray):
             raise ValueError(cure)
     return array
+
+
+@contextmanager
+def named_if_single(classifier: Any) -> Iterator[None]:
+    """Name the cure where a classifier of one label per sample is fitted to a matrix of labels."""
+    try:
+        yield
+    except ValueError as error:
+        if "should be a 1d array" not in str(error):
+            raise
+        raise ValueError(
+            f"{type(classifier).__name__} takes one label per sample: put it into a "
+            "BinaryRelevanceClassifier, which fits one for each label."
+        ) from error
 
 
 def check_labels(Y: Any, name: str) -> Any:
@@ -175,6 +192,13 @@ def label_names_of(model: Any) -> list[str] | None:
         else:
             return None
     return [str(name) for name in model.label_names_]
+
+
+def check_label_order(model: Any, y: Any) -> None:
+    """Raise a ValueError where a DataFrame has the labels of a fitted model in another order."""
+    names, own = label_names_of(model), [str(name) for name in getattr(y, "columns", ())]
+    if names and own != names and sorted(own) == sorted(names):
+        raise ValueError("y has the labels of the model in another order: reorder its columns.")
 
 
 def label_names(model: Any) -> list[str]:

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_method_params
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import label_names, named_if_single
 from labelkin._utils.names import did_you_mean
 from labelkin.base import Array, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
@@ -162,7 +162,8 @@ class DecisionClassifier(WrappingClassifier):
         base = set_random_states(clone(self._estimator), rng)
         target = self._as_fitted(base, y)
         self.estimator_ = clone(base)
-        scores = self._fit_estimator(X, target, y.shape, params)
+        with named_if_single(base):
+            scores = self._fit_estimator(X, target, y.shape, params)
         if scores is None and self.decision != "fixed" and len(y) > 1:
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
@@ -172,7 +173,7 @@ class DecisionClassifier(WrappingClassifier):
             self.decision,
             at_least_one=self.at_least_one,
             shrinkage=self.shrinkage,
-            cut=usual if by_hand or self.cut is None else self.cut,
+            cut=usual if isinstance(self.cut, dict | None) else self.cut,
         ).fit(self.training_scores_, y)
         self.thresholds_ = self.decision_.thresholds_
         for number, threshold in by_hand.items():
@@ -184,7 +185,9 @@ class DecisionClassifier(WrappingClassifier):
         if not isinstance(self.cut, dict):
             return {}
         names, found = label_names(self), {}
-        numbers = dict(zip([*names, *range(n_labels)], [*range(n_labels)] * 2, strict=True))
+        # A number is that of a label unless it is the name of one.
+        keys = range(n_labels), names, getattr(self, "label_names_", ())
+        numbers = {key: number for some in keys for number, key in enumerate(some)}
         for label, threshold in self.cut.items():
             if label not in numbers:
                 raise ValueError(
@@ -237,7 +240,9 @@ class DecisionClassifier(WrappingClassifier):
 
         def fold_scores(train: Array, test: Array) -> Array:
             fold_params = _check_method_params(X, params, indices=train)
-            model = clone(base).fit(_safe_indexing(X, train), target[train], **fold_params)
+            model = clone(base).fit(
+                _safe_indexing(X, train), _safe_indexing(target, train), **fold_params
+            )
             scores = estimator_scores(model, _safe_indexing(X, test), Y.shape[1])
             return scores.reshape(len(test), Y.shape[1])
 

@@ -193,6 +193,12 @@ class LabelDecision(BaseEstimator):
             raise ValueError(
                 f"scores and y must have the same shape, but have {scores.shape} and {Y.shape}."
             )
+        cut = np.asarray(self.cut, dtype=np.float64)
+        if cut.ndim and (self.decision != "fixed" or cut.shape != Y.shape[1:]):
+            raise ValueError(
+                f"cut must be one number, or for decision='fixed' one per label "
+                f"({Y.shape[1]}); got {cut.size} numbers for decision={self.decision!r}."
+            )
         known = np.ones(Y.shape, dtype=bool) if known is None else known
         metric = _AUTO if self.decision == "auto" else self.decision
         self.metric_ = metric if metric in _TARGETS else None
@@ -225,12 +231,7 @@ class LabelDecision(BaseEstimator):
 
     def _thresholds_without_metric(self, scores: Array, Y: Array, known: Array) -> Array:
         """Return the thresholds of "fixed" and "cardinality"."""
-        cut: Any = np.asarray(self.cut, dtype=np.float64)
-        if cut.ndim and (self.decision != "fixed" or cut.shape != Y.shape[1:]):
-            raise ValueError(
-                f"cut must be one number, or for decision='fixed' one per label "
-                f"({Y.shape[1]}); got {cut.size} numbers for decision={self.decision!r}."
-            )
+        cut: Any = self.cut
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
             ordered = np.sort(scores[known])[::-1]

@@ -1,5 +1,6 @@
 """Classifiers around another classifier, which validates the samples."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -40,10 +41,20 @@ class WrappingClassifier(MetaClassifier):
         # Some estimators write −1 into a copy of integers.
         return Y.astype(np.int64) if known is None else np.where(known, Y, np.nan)
 
-    def _as_fitted(self, estimator: Any, target: Array) -> Array:
-        """Return a target in the form that the estimator's ``fit`` takes."""
+    def _as_fitted(self, estimator: Any, target: Array, names: Any = None) -> Any:
+        """Return a target in the form that the estimator's ``fit`` takes.
+
+        One that wraps another may know labels by their names, by default those of y.
+        """
         single = get_tags(estimator).target_tags.single_output
-        return target.ravel() if self._one_target or (single and target.shape[1] == 1) else target
+        if self._one_target or (single and target.shape[1] == 1):
+            return target.ravel()
+        inside = [estimator, *estimator.get_params().values()]
+        by_name = any(isinstance(one, WrappingClassifier) for one in inside)
+        pandas = sys.modules.get("pandas")  # loaded where y is a DataFrame
+        if pandas is None or not by_name or not hasattr(self, "label_names_"):
+            return target
+        return pandas.DataFrame(target, columns=self.label_names_ if names is None else names)
 
     def _adopt_features(self) -> None:
         """Copy the number and names of features from the fitted estimator."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from labelkin._utils.labels import named_if_single
 from labelkin.base import Array, Matrix, set_random_states
 from labelkin.constraints import ConstraintSampler, draw_bag
 from labelkin.metrics._estimators import estimator_labels, labels_and_scores
@@ -92,7 +93,8 @@ class Member:
         if self.outside is None and type(estimator) is MLkNNClassifier:
             wrong = estimator._fit_loo_wrong(Z, labels)
         else:
-            different = self._fit_predict(Z, labels.with_nan()) != labels.Y[rows]
+            with named_if_single(self.estimator):
+                different = self._fit_predict(Z, labels.with_nan()) != labels.Y[rows]
             wrong = (different if known is None else different & known).any(axis=1)
         judged = len(wrong) if known is None else np.count_nonzero(known.any(axis=1))
         self.error = wrong.sum() / max(1, judged)

@@ -10,7 +10,12 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from labelkin._utils.labels import MANY_LABELS, label_names_of, split_unknown
+from labelkin._utils.labels import (
+    MANY_LABELS,
+    check_label_order,
+    label_names_of,
+    split_unknown,
+)
 from labelkin._utils.names import plural
 from labelkin.base import Matrix
 from labelkin.evaluation._evaluation import Evaluation
@@ -111,6 +116,12 @@ def compare(
     """
     if not isinstance(estimators, Mapping):
         estimators = {type(estimators).__name__: estimators}
+    if not estimators or not all(
+        hasattr(one, "fit") or callable(one) for one in estimators.values()
+    ):
+        raise ValueError(
+            "estimators must be a classifier, or a dict such as {'knn': MLkNNClassifier()}."
+        )
     if y is None:
         apart = {groups: "ignore"} if isinstance(groups, str) else None
         training = find_training_data(X, labels, columns=apart)
@@ -211,6 +222,7 @@ def evaluate_model(
     Evaluation
         Print it, read its figures, or write a report.
     """
+    check_label_order(model, y)
     labels, names = _label_matrix(y, label_names, label_names_of(model))
     nested = getattr(getattr(model, "estimator_", model), "hierarchy_", None)
     labels = labels if nested is None else nested.close(as_dense(labels))

@@ -160,7 +160,7 @@ def explain(
     if "features" not in found and max_features:
         if own_typical is not None:
             found |= occlude_features(classifier._proba, z, own_typical, max_features)
-        elif is_table:
+        elif is_table and (steps or background is not None or not has_own):
             by_parts = True
             found |= explain_parts(proba, row, vectorizers, background, max_features)
         elif background is not None or sparse.issparse(row):

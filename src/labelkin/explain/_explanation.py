@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.names import abbreviate, printable
+from labelkin._utils.names import abbreviate, did_you_mean, printable
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, new_figure, plain_text
 from labelkin.base import Array
@@ -326,6 +326,10 @@ class Explanation:
         )
 
     def _number(self, label: int | str) -> int:
+        if isinstance(label, str) and label not in self.label_names:
+            raise ValueError(
+                f"no label is called {label!r}.{did_you_mean(label, self.label_names)}"
+            )
         return self.label_names.index(label) if isinstance(label, str) else label
 
     def _shown(self) -> list[int]:

@@ -7,7 +7,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_method_params
 
-from labelkin._utils.labels import label_names
+from labelkin._utils.labels import label_names, named_if_single
 from labelkin.base import Array
 from labelkin.decisions._label_decision import out_of_sample_scores
 from labelkin.decisions._wrapper import WrappingClassifier
@@ -107,14 +107,17 @@ class HierarchyClassifier(WrappingClassifier):
             if len(given) == len(names) and not set(names) & set(self.hierarchy.names):
                 names = list(given)
         self.hierarchy_ = useful = self._useful(LabelHierarchy.of(self.hierarchy, names), names)
+        if self._one_target and len(useful.names) > 1:
+            raise ValueError("y must be a matrix of 0 and 1, one column per label, to be nested.")
         # Labels that y lacks are unknown in rows with unknown labels.
         target = np.zeros((len(Y), len(useful.names)), dtype=Y.dtype)
         target[np.isnan(Y).any(axis=1)] = np.nan if Y.dtype.kind == "f" else 0
         target[:, : len(names)] = Y
         target = useful.closure(target) if len(useful.edges) else target
         self.estimator_ = clone(self._estimator)
-        target = self._as_fitted(self.estimator_, target)
-        self.estimator_.fit(X, target, **_check_method_params(X, params))
+        target = self._as_fitted(self.estimator_, target, useful.names)
+        with named_if_single(self.estimator_):
+            self.estimator_.fit(X, target, **_check_method_params(X, params))
         self._adopt_features()
         _, scores = out_of_sample_scores(self.estimator_)
         self.training_scores_ = None

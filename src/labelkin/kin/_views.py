@@ -15,6 +15,9 @@ from labelkin.kin._plan import Limits
 from labelkin.rows import Place, Rows, as_dense, count_stored, scale_columns, to_numpy, unit_rows
 
 View = Callable[[Matrix], Matrix]
+# A value that differs from a training value by this share of it, by rounding of the steps before
+# or to single precision, has that value's rank.
+EQUAL = 1e-7
 
 
 class Raw:
@@ -67,7 +70,8 @@ class Standard:
 class Ranks:
     """Each value's share of smaller training values of its feature, ties counted half.
 
-    `values`, (k, n), are those of each feature, sorted.
+    `values`, (k, n), are those of each feature, sorted. Values that differ by rounding only, as
+    TF-IDF weights of one text in ``fit`` and ``predict`` may, are ties.
     """
 
     values: Array
@@ -76,7 +80,9 @@ class Ranks:
         """Return the view of rows."""
         ranks = np.zeros(X.shape)
         for j, known in enumerate(self.values):
-            low, high = (known.searchsorted(X[:, j], side) for side in ("left", "right"))
+            margin = np.abs(X[:, j]) * EQUAL
+            low = known.searchsorted(X[:, j] - margin, "left")
+            high = known.searchsorted(X[:, j] + margin, "right")
             ranks[:, j] = (low + high) / (2 * len(known))
         return ranks
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from labelkin._utils.labels import as_matrix
+from labelkin._utils.labels import as_matrix, check_label_order
 from labelkin.metrics import _at_k as at_k
 from labelkin.metrics import _label_sets as sets
 from labelkin.metrics import _ranking as ranking
@@ -230,6 +230,7 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Score a fitted estimator on the rows of `X` with the true labels `y`."""
+        check_label_order(estimator, y)
         if self.metric.needs == "label":
             prediction = estimator.predict(X)
         else:
@@ -269,6 +270,7 @@ def score_all(estimator: Any, X: Any, y: Any) -> dict[str, float]:
     For ``cross_validate(scoring=score_all)`` or ``GridSearchCV(scoring=score_all,
     refit="average_precision")``. The keys are those of :data:`SCORERS`.
     """
+    check_label_order(estimator, y)
     scores = estimator_scores(estimator, X, as_matrix(y, "y").shape[1])
     figures = evaluate(y, scores, estimator.predict(X))
     return {METRICS[n].scorer_name: METRICS[n].sign * value for n, value in figures.items()}

@@ -41,13 +41,18 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
                     f"{name} must be an indicator matrix of shape (n, q), or classes in one "
                     f"dimension; its type is {type_of_target(y)}."
                 )
-            code = np.unique(y, return_inverse=True)[1]
+            classes, code = np.unique(y, return_inverse=True)
+            if len(classes) == len(y) > 2:
+                raise ValueError(f"{name} must hold labels, but each row has a value of its own.")
             return sparse.csr_array((np.ones(len(y)), code, np.arange(len(y) + 1)))
     return sparse.csr_array(split_unknown(y, name)[0], dtype=float)
 
 
 class _SplitsByLabels:
     """Gives scikit-learn's splitters label matrices."""
+
+    # With metadata routing, groups are passed where they are given.
+    __metadata_request__split = {"groups": True}
 
     def split(self, X: Any, y: Any, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the training and the test rows of each split.

@@ -26,6 +26,7 @@ from labelkin.kin._learners import (
     TreesLearner,
 )
 from labelkin.kin._views import (
+    EQUAL,
     Ranks,
     Raw,
     Standard,
@@ -40,10 +41,6 @@ from labelkin.neighbors import IBLRClassifier, MLkNNClassifier
 from labelkin.neighbors._counts import NeighborCounts
 from labelkin.onnx._graph import Tensor, hstack, total
 from labelkin.onnx._transformers import Prediction, convert
-
-# A value that differs from a training value by this share of it, by rounding of the steps before,
-# has that value's rank.
-_EQUAL = 1e-13
 
 
 @convert.register
@@ -191,7 +188,7 @@ def _ranks(view: Ranks, rows: Tensor) -> Tensor:
     width = 2 * steps[0] - 1  # padded with infinity, so that no index is out of range
     padding = np.array([0, 0, 0, width - n])
     known = rows.graph.matrix(view.values).op("Pad", padding, np.float64(np.inf)).reshape(-1)
-    margin = rows.op("Abs") * _EQUAL
+    margin = rows.op("Abs") * EQUAL
     starts = np.arange(k) * width - 1
 
     def count(comparison: str, values: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
@@ -62,7 +63,15 @@ def _pipeline(model: Pipeline, rows: Any) -> Any:
     return rows
 
 
+_INNER = {
+    BaseSearchCV: "best_estimator_",
+    FrozenEstimator: "estimator",
+    TableClassifier: "pipeline_",
+}
+
+
 @convert.register(BaseSearchCV)
+@convert.register(FrozenEstimator)
 @convert.register(TableClassifier)
 def _wrapped(model: Any, rows: Any) -> Any:
     return convert(unwrap(model), rows)
@@ -70,8 +79,9 @@ def _wrapped(model: Any, rows: Any) -> Any:
 
 def unwrap(model: Any) -> Any:
     """Return what a search has found, or the pipeline of a table; another model as it is."""
-    while isinstance(model, BaseSearchCV | TableClassifier):
-        model = model.pipeline_ if isinstance(model, TableClassifier) else model.best_estimator_
+    for kind, inner in _INNER.items():
+        if isinstance(model, kind):
+            return unwrap(getattr(model, inner))
     return model
 
 
@@ -96,8 +106,8 @@ def _passthrough(step: Any, rows: Any) -> Any:
 @convert.register(TextFeatures)
 def _embedding(step: Any, rows: Any) -> Any:
     raise ValueError(
-        "Embeddings of texts cannot be exported to ONNX; fit the model with embedding='none' "
-        "(--embedding none)."
+        "Embeddings of texts and TextFeatures cannot be exported to ONNX; fit a TableClassifier "
+        "with embedding='none' (--embedding none)."
     )
 
 

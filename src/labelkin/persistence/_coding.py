@@ -277,7 +277,7 @@ def _dtype(spec: Any) -> np.dtype:
 _TAGS: dict[str, Any] = {
     "array": Decoder._array,
     "dict": Decoder._dict,
-    "dtype": lambda _, spec, depth: _dtype(spec),
+    "dtype": lambda _, spec, depth: np.dtype(object) if spec == "|O" else _dtype(spec),
     "name": Decoder._value,
     "object": Decoder._object,
     "objects": Decoder._objects,

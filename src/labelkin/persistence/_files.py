@@ -103,6 +103,10 @@ def save_model(
     if hasattr(model, "best_estimator_"):
         raise ValueError(f"a {type(model).__name__} is not saved; save its best_estimator_.")
     names = label_names_of(model) if label_names is None else [str(name) for name in label_names]
+    classes: Any = getattr(model, "classes_", None)
+    n_labels = len(classes) if getattr(classes, "ndim", 1) == 2 else None
+    if names is not None and n_labels not in (None, len(names)):
+        raise ValueError(f"label_names has {len(names)} names, but the model {n_labels} labels.")
     head = {
         "format": FORMAT,
         "labelkin": labelkin.__version__,

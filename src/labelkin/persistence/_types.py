@@ -326,6 +326,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
         ("ensemble._forest.RandomForestRegressor", _check_forest),
         ("feature_extraction.text.TfidfTransformer", _none),
         ("feature_extraction.text.TfidfVectorizer", _check_words),
+        ("frozen._frozen.FrozenEstimator", _none),
         ("impute._base.SimpleImputer", _none),
         ("linear_model._logistic.LogisticRegression", _none),
         ("pipeline.Pipeline", _none),

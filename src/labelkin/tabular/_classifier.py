@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -18,8 +18,10 @@ from labelkin._utils.labels import (
     check_target_given,
     fits_unknown,
     label_names,
+    named_if_single,
 )
 from labelkin._utils.optional import import_optional
+from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores
@@ -39,7 +41,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     """A multi-label classifier of tables with columns of any kind.
 
     Columns of numbers, categories, texts and dates are recognised and turned into features as
@@ -245,9 +247,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{type(classifier).__name__} takes no sample_weight.")
             weights["sample_weight"] = _safe_indexing(sample_weight, training.kept)
         pipeline = make_pipeline(self.schema_, classifier)
-        self.pipeline_ = fit_pipeline(
-            pipeline, training.X, target, self.device, self.schema_.label_rows(names), **weights
-        )
+        rows = self.schema_.label_rows(names)
+        with named_if_single(classifier):
+            self.pipeline_ = fit_pipeline(
+                pipeline, training.X, target, self.device, rows, **weights
+            )
         self.fingerprint_ = fingerprint(training.X, self.columns_)
         self._name_labels(training.labels if names else None)
         return self
@@ -357,7 +361,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         X : DataFrame, RawTable, array-like or sparse matrix
             Rows as in `predict`.
         y : array-like of shape (n_samples, n_labels), default=None
-            Their labels; None: they are in X, as in ``fit``.
+            Their labels; None: they are in X, as in ``fit``. Unknown ones do not count.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 

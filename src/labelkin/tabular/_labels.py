@@ -11,7 +11,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import shorten
-from labelkin._utils.labels import MANY_LABELS
+from labelkin._utils.labels import MANY_LABELS, as_target
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -217,7 +217,7 @@ def read_target(
     missing = options.get("missing_labels")
     if hasattr(y, "to_pandas"):  # polars
         y = y.to_pandas()
-    y = y if hasattr(y, "ndim") else np.asarray(y)
+    y = y if hasattr(y, "ndim") else as_target(y)
     is_series, is_frame = hasattr(y, "to_frame"), hasattr(y, "columns")
     is_matrix = y.ndim == 2 and not is_frame and not sparse.issparse(y)
     if is_matrix and missing is not None:

@@ -108,6 +108,8 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
 
     def _embed(self, texts: list[str]) -> np.ndarray:
         embed = static_embeddings if self.embed is None else self.embed
+        if not callable(embed):
+            raise ValueError(f"an embedding must be a function of texts or None, got {embed!r}.")
         found = np.asarray(embed(texts), dtype=np.float32)
         if found.ndim != 2 or len(found) != len(texts):
             raise ValueError(

@@ -99,7 +99,15 @@ class RawTable:
             return X
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
-            return cls("X", check_array(X, **form), None)
+            try:
+                return cls("X", check_array(X, **form), None)
+            except (TypeError, ValueError) as error:
+                if not any(isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()):
+                    raise
+                raise type(error)(
+                    "X must be a DataFrame if it holds words, texts or dates; an array must hold "
+                    "numbers."
+                ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
         names, guesses = name_columns([str(name) for name in X.columns], "X")
