@@ -122,7 +122,9 @@ def draw_scenes(images: Any, target: Any, labels: Any, path: Path) -> None:
         true, found = (" ".join(map(str, np.flatnonzero(one[scene]))) for one in (target, labels))
         # A colour for the colour-blind, and a sign for black-and-white prints.
         style = {"color": ORANGE, "weight": "bold"} if errors[scene] else {"color": "#555555"}
-        axis.set_title(f"true {true}\nfound {found or 'none'} {'✗' if errors[scene] else '✓'}", **style)
+        axis.set_title(
+            f"true {true}\nfound {found or 'none'} {'✗' if errors[scene] else '✓'}", **style
+        )
     share = (target == labels).all(axis=1).mean()
     title = f"The first {len(errors)} test scenes: digits found by Kin"
     figure.suptitle(f"{title} (all right in {share:.0%} of all {len(target)})", fontsize=12)
