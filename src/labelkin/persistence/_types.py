@@ -143,6 +143,7 @@ def _check_words(vectorizer: Any) -> None:
     if vectorizer.input != "content":
         raise ValueError("a text vectoriser is set to read files")
     words = vars(vectorizer).get("vocabulary_", {})
+    _check_equal(vectorizer, type(words), dict)
     _check_equal(vectorizer, sorted(words.values(), key=int), list(range(len(words))))
 
 
@@ -155,6 +156,7 @@ def _check_categories(encoder: Any) -> None:
     if "categories_" not in vars(encoder):
         return
     merges = getattr(encoder, "_infrequent_enabled", False) or encoder.drop_idx_ is not None
+    merges = merges or getattr(encoder, "_drop_idx_after_grouping", None) is not None
     if merges or hasattr(encoder, "_default_to_infrequent_mappings"):
         raise ValueError("an encoder of categories merges or drops some")
     for values in encoder.categories_:
@@ -166,7 +168,8 @@ def _check_categories(encoder: Any) -> None:
         if not missing_last or any(a >= b for a, b in pairwise(known)):
             raise ValueError("the categories of an encoder are not sorted")
     sizes = [len(values) for values in encoder.categories_]
-    _check_equal(encoder, sizes, list(getattr(encoder, "_n_features_outs", sizes)))
+    _check_equal(encoder, type(getattr(encoder, "_n_features_outs", sizes)), list)
+    _check_equal(encoder, sizes, getattr(encoder, "_n_features_outs", sizes))
     _check_equal(encoder, len(sizes), _width(encoder))
 
 

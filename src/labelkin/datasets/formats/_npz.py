@@ -47,7 +47,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             if not is_own:
                 x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
-            arrays = untrusted.read_npz(raw, wanted)
+            arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y is not None and y not in arrays:
             arrays[y] = untrusted.read_npy(read_unpacked(y))
     except (FormatError, OSError):
