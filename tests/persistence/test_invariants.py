@@ -291,6 +291,7 @@ def test_entries_that_a_model_leaves_out(data, monkeypatch):
     X, Y = data
     model = ChainClassifier(random_state=0).fit(X, Y)
     model.orders_ = np.zeros_like(model.orders_)
+    model.predict_proba(X)  # compiled before np.empty is replaced, which numba does not know
 
     def used_memory(shape, dtype=float, order="C"):
         return np.full(shape, 7).astype(dtype)
