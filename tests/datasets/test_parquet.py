@@ -69,6 +69,21 @@ def test_the_limit_is_that_of_the_file_not_of_its_codes(tmp_path):
         read_table(path)
 
 
+@pytest.mark.parametrize("kind", [pyarrow.null(), pyarrow.bool_(), pyarrow.decimal128(5, 2)])
+def test_values_that_take_more_memory_in_pandas(kind, tmp_path, monkeypatch):
+    """Those of a column without values take none in Arrow."""
+    import pyarrow.parquet
+
+    path, count = tmp_path / "n.parquet", 500_000
+    column = pyarrow.nulls(3 * count, kind)
+    if pyarrow.types.is_decimal(kind):
+        column = pyarrow.array(np.ones(count, np.int8)).cast(kind)
+    pyarrow.parquet.write_table(pyarrow.table({"a": column}), path)
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(10_000_000))
+    with pytest.raises(FormatError, match="unpacks to more than 10 MiB"):
+        read_table(path)
+
+
 def test_wide_values_of_one_size(tmp_path, monkeypatch):
     import pyarrow.parquet
 

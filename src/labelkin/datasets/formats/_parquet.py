@@ -9,6 +9,8 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._raw_table import Options, RawTable, name_columns
 
 _ROWS = 10_000  # read at once
+# What pandas takes for a missing value, and for one that is a Python object, such as a decimal.
+_NULL_BYTES, _OBJECT_BYTES = 8, 60
 
 
 def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
@@ -51,7 +53,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
             batch.validate(full=True)  # codes within range, and texts that are UTF-8
         except Exception as error:
             raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
-        budget.take(batch.nbytes + sum(map(_text_bytes, batch.columns)))
+        budget.take(batch.nbytes + sum(_text_bytes(one) + _extra_bytes(one) for one in batch))
         tables.append(_decode_texts(pyarrow.Table.from_batches([batch])))
     try:
         # Without pandas' own metadata, which would hide the columns of an index.
@@ -60,6 +62,15 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     except Exception as error:
         raise FormatError(path, f"no table for pandas ({reason(error)})") from None
     return RawTable(str(path), frame, names, guesses=guesses)
+
+
+def _extra_bytes(array: Any) -> int:
+    """Return what the values of an array take in pandas, besides what they take in Arrow."""
+    types = import_optional("pyarrow").types
+    kinds = "null", "boolean", "integer", "floating", "timestamp", "duration", "dictionary"
+    if any(getattr(types, f"is_{kind}")(array.type) for kind in kinds):
+        return _NULL_BYTES * array.null_count
+    return _OBJECT_BYTES * len(array)
 
 
 def _text_bytes(array: Any) -> int:
