@@ -8,6 +8,7 @@ import io
 import math
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -46,6 +47,15 @@ def check_json(value: Any, form: Any) -> None:
         valid = value is None if form is None else form in (type(value), object)
     if not valid:
         raise ValueError(f"{shorten(repr(value))} is not expected there")
+
+
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object; of two with one name Python would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has two fields named {shorten(twice)}; rename one")
+    return found
 
 
 def array_of(raw: Any, dtype: np.dtype, shape: Sequence[int], order: Any = "C") -> np.ndarray:

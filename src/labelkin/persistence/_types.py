@@ -19,6 +19,7 @@ renamed, its path changes in this table and its name stays, so that old files ca
 """
 
 import inspect
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -251,8 +252,8 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def check_label_names(names: Any) -> None:
-    """Raise ValueError where two labels have the same name."""
-    if len({str(name) for name in names}) < len(names):
+    """Raise ValueError where two labels have the same name, also in different normal forms."""
+    if len({unicodedata.normalize("NFC", str(name)) for name in names}) < len(names):
         raise ValueError("two labels have the same name")
 
 
