@@ -33,16 +33,22 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
         n_rows = file.metadata.num_rows
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        chunks = [(i, group.column(i)) for group in groups for i in range(len(leaves))]
-        pages = max((chunk.total_uncompressed_size for _, chunk in chunks), default=0)
-        # One row may hold any number of values, which are read at once.
-        listed = sum(chunk.num_values for i, chunk in chunks if leaves[i].max_repetition_level)
+        pages = max((group.total_byte_size for group in groups), default=0)
+        budget.check(pages)
+        # One row may hold any number of values, which are read at once. Where what is declared of
+        # a column is damaged, pyarrow would abort the process at `column`, and scanning it fails.
+        lists = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
+        for i in lists:
+            file.reader.scan_contents([i], _ROWS)
+        listed = sum(group.column(i).num_values for group in groups for i in lists)
+    except FormatError:
+        raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
     names, guesses = name_columns(file.schema_arrow.names, str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
-    budget.check(max(pages, 8 * listed))
+    budget.check(8 * listed)
     tables = [_decode_texts(file.schema_arrow.empty_table())]
     batches = file.iter_batches(_ROWS)
     while True:
