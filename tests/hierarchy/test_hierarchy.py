@@ -88,7 +88,8 @@ def test_bad_files_and_labels_get_one_sentence(tmp_path):
         LabelHierarchy.from_file(tmp_path / "h.csv")
     with pytest.raises(ValueError, match="cannot be read as a hierarchy"):
         LabelHierarchy.from_file(tmp_path / "missing.csv")
-    for text in ("5", "null", '{"a": 5}', '{"a": ["b"], "a": ["c"]}', '{"a":' * 900 + "5" + "}" * 900):
+    deep = '{"a":' * 900 + "5" + "}" * 900
+    for text in ("5", "null", '{"a": 5}', '{"a": ["b"], "a": ["c"]}', deep):
         (tmp_path / "h.json").write_text(text)
         with pytest.raises(ValueError, match=r"h.json cannot be read as a hierarchy"):
             LabelHierarchy.from_file(tmp_path / "h.json")

@@ -5,7 +5,8 @@ NumPy checks every index and SciPy every shape that it is given. These do not:
 - SciPy's and scikit-learn's sparse matrices follow ``indptr`` and ``indices``: checked wherever one
   is built (`labelkin._utils.untrusted.check_compressed`). Of the transformers that make sparse
   matrices from fitted state, `OneHotEncoder` and `TfidfVectorizer` must have as many columns as
-  they claim.
+  they claim. They also follow ``data``, which no code may replace by an array that depends on
+  fitted state: it is assigned in place, so that its length stays.
 - Decision trees, ours and scikit-learn's, follow the children and features of their nodes, and
   `decision_path` reserves memory by the depth.
 - NumPy's `RandomState` follows its position.

@@ -138,7 +138,8 @@ class Store:
         what = ", ".join((*COLUMNS, "traceback", "run"))
         found = self._select(f"cells ORDER BY {', '.join(CELL)}", what=what)
         if not {type(row[name]) for row in found for name in FIGURES} <= {float, type(None)}:
-            raise ValueError(f"{self.path}: this is not a store of results (a figure is no number).")
+            text = f"{self.path}: this is not a store of results (a figure is no number)."
+            raise ValueError(text)
         return found
 
     def results(self) -> pd.DataFrame:
