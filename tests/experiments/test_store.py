@@ -224,6 +224,8 @@ def test_a_full_disk_names_the_store(tmp_path):
     [
         ("UPDATE cells SET hamming_loss = 'x'", "a figure is no number"),
         ("UPDATE runs SET environment = '{'", "an environment is not JSON"),
+        ("ALTER TABLE runs RENAME environment TO other", "no such column"),
+        ("ALTER TABLE facts RENAME value TO other", "no such column"),
     ],
 )
 def test_stores_changed_by_others(change, message, tmp_path):
@@ -234,5 +236,5 @@ def test_stores_changed_by_others(change, message, tmp_path):
         store.add([{**cell, "hamming_loss": 0.5}])
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(change)
-    with Store(path) as store, pytest.raises(ValueError, match=rf"s.db: .*{message}"):
-        _ = store.rows(), store.runs()
+    with Store(path) as store, pytest.raises((ValueError, OSError), match=rf"s.db: .*{message}"):
+        _ = store.rows(), store.runs(), store.facts()

@@ -153,16 +153,17 @@ class Store:
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command and environment."""
-        runs = self._select("runs ORDER BY id")
+        runs = self._select("runs ORDER BY id", what="id, started, command, environment")
         try:
             return [{**run, "environment": json.loads(run["environment"])} for run in runs]
-        except (ValueError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             text = f"{self.path}: this is not a store of results (an environment is not JSON)."
             raise ValueError(text) from None
 
     def facts(self) -> dict[str, str]:
         """Return what all cells have in common, by name, as `begin` takes it."""
-        return {row["name"]: row["value"] for row in self._select("facts ORDER BY rowid")}
+        rows = self._select("facts ORDER BY rowid", what="name, value")
+        return {row["name"]: row["value"] for row in rows}
 
     # ------------------------------------------------------------------ writing
 
