@@ -307,8 +307,8 @@ def test_arrays_that_two_parts_share_cannot_be_changed(data, tmp_path):
     matrix = model._counts.search.X
     model.rows_ = matrix.copy()
     model.rows_.indices, model.rows_.indptr = matrix.indices, matrix.indptr
-    model.more_ = matrix.copy()
-    model.more_.indices = model.more_.data = matrix.indices
+    model.more_, model.others_ = matrix.copy(), matrix.copy()
+    model.more_.data = model.others_.indices = matrix.indices.copy()
     save_model(model, tmp_path / "m.labelkin")
     back = load_model(tmp_path / "m.labelkin")
     assert not back.more_.data.flags.writeable
