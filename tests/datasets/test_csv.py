@@ -132,6 +132,26 @@ def test_a_short_header_of_many_columns(tmp_path, monkeypatch):
         read(path, labels="c1")
 
 
+def test_a_small_file_of_one_cell(tmp_path, monkeypatch):
+    """The csv module takes four bytes for a character of it, and a Python string up to four."""
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,y\n" + b"x" * (2**24 + 1) + b",0\n"))
+    with pytest.raises(FormatError, match=r"line 2: a cell has more than 16,777,216 characters"):
+        read(path, labels="y")
+    path.write_bytes(gzip.compress("a,y\n😀".encode() + b"x" * 2**20 + b",0\n"))
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(2**21))
+    with pytest.raises(FormatError, match="unpacks to more than 2 MiB"):
+        read(path, labels="y")
+
+
+def test_a_small_file_of_many_comments(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"#\n" * 50_000 + b"a,y\n1,0\n2,1\n"))
+    monkeypatch.setenv("LABELKIN_MAX_UNPACKED", str(2**20))
+    with pytest.raises(FormatError, match="unpacks to more than 1 MiB"):
+        read(path, labels="y")
+
+
 def test_a_small_file_of_many_cells(tmp_path, monkeypatch):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,y\n" + b"1,0\n" * 500_000))

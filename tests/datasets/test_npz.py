@@ -146,6 +146,9 @@ def test_a_pair_of_files_with_images(tmp_path):
     [
         (np.ones(3), np.ones(3), "X is not an array of numbers with one row per sample"),
         (np.array([["a"]]), np.ones(1), "X is not an array of numbers"),
+        (np.ones((0, 2)), np.ones(0), "X is not an array of numbers with one row per sample"),
+        (np.ones((0, 2, 3)), np.ones(0), "X is not an array of numbers with one row per sample"),
+        (np.ones((3, 2)), np.array(1), "X has 3 rows, y has 0"),
         (np.ones((3, 2)), np.ones((2, 2)), "X has 3 rows, y has 2"),
         (np.ones((3, 2)), np.full((3, 2), 2), "y is neither a matrix of 0 and 1"),
         (np.ones((3, 2)), np.array([0.5, 1, 2]), "y is neither a matrix of 0 and 1"),

@@ -217,3 +217,24 @@ def test_a_full_disk_names_the_store(tmp_path):
     ):
         begin(store, command="x" * 10**6)
     assert caught.value.filename == str(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE cells SET hamming_loss = 'x'", "a figure is no number"),
+        ("UPDATE runs SET environment = '{'", "an environment is not JSON"),
+        ("ALTER TABLE runs RENAME environment TO other", "no such column"),
+        ("ALTER TABLE facts RENAME value TO other", "no such column"),
+    ],
+)
+def test_stores_changed_by_others(change, message, tmp_path):
+    path = tmp_path / "s.db"
+    with Store(path, write=True) as store:
+        store.begin(facts={}, started="now", command="…", environment={})
+        cell = {"dataset": "d", "method": "m", "repeat": 0, "fold": 0, "status": "ok"}
+        store.add([{**cell, "hamming_loss": 0.5}])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(change)
+    with Store(path) as store, pytest.raises((ValueError, OSError), match=rf"s.db: .*{message}"):
+        _ = store.rows(), store.runs(), store.facts()

@@ -294,6 +294,13 @@ def test_headline_of_little(datasets, methods, words):
     assert words in headline(Comparison.of(frame))
 
 
+def test_headline_of_methods_without_a_common_dataset():
+    rng = np.random.default_rng(1)
+    frame = [r for d, m in ("ax", "by") for r in cells(d, m, rng, n_repeats=1)]
+    text = headline(Comparison.of(check_results(pd.DataFrame(frame))).ranked)
+    assert text.startswith("No two methods have results on the same dataset")
+
+
 def test_headline_where_nothing_can_be_told_apart():
     rng = np.random.default_rng(1)
     frame = [r for d in "abc" for m in ("x", "y", "z") for r in cells(d, m, rng, n_repeats=1)]

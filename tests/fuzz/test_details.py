@@ -28,6 +28,7 @@ DAMAGED = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*was saved with scikit-learn")
 def test_details(tmp_path):
     rows, path = tmp_path / "rows.csv", tmp_path / "model.labelkin"
     rows.write_bytes(ROWS)

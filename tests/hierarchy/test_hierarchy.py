@@ -79,12 +79,22 @@ def test_bad_hierarchies_get_one_sentence(form, message):
         LabelHierarchy(form)
 
 
+def test_names_in_files_are_in_normal_form(tmp_path):
+    (tmp_path / "h.csv").write_text("cafe\u0301,b\n", encoding="utf-8")
+    assert LabelHierarchy.from_file(tmp_path / "h.csv").names == ("caf\u00e9", "b")
+
+
 def test_bad_files_and_labels_get_one_sentence(tmp_path):
     (tmp_path / "h.csv").write_text("a,b\nc\n")
     with pytest.raises(ValueError, match=r"h.csv, line 2: it takes a parent and a child"):
         LabelHierarchy.from_file(tmp_path / "h.csv")
     with pytest.raises(ValueError, match="cannot be read as a hierarchy"):
         LabelHierarchy.from_file(tmp_path / "missing.csv")
+    deep = '{"a":' * 900 + "5" + "}" * 900
+    for text in ("5", "null", '{"a": 5}', '{"a": ["b"], "a": ["c"]}', deep):
+        (tmp_path / "h.json").write_text(text)
+        with pytest.raises(ValueError, match=r"h.json cannot be read as a hierarchy"):
+            LabelHierarchy.from_file(tmp_path / "h.json")
     with pytest.raises(ValueError, match="hierarchy='/' separates no label from its parent"):
         LabelHierarchy.of("/", ["a", "b"])
     with pytest.raises(ValueError, match="hierarchy has none of the labels x, y"):

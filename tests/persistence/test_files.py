@@ -153,11 +153,12 @@ def test_another_scikit_learn_is_named(saved):
         load_model(saved)
 
 
-def test_equal_label_names_are_refused(tmp_path):
+@pytest.mark.parametrize("names", ["abca", ["caf\u00e9", "cafe\u0301", "b", "c"]])
+def test_equal_label_names_are_refused(names, tmp_path):
     X, Y = make_data(30)
     model = MLkNNClassifier(3).fit(X, Y)
     with pytest.raises(ValueError, match="two labels have the same name"):
-        save_model(model, tmp_path / "m.labelkin", label_names="abca")
+        save_model(model, tmp_path / "m.labelkin", label_names=names)
     with pytest.raises(ValueError, match="label_names has 3 names, but the model 4 labels"):
         save_model(model, tmp_path / "m.labelkin", label_names="abc")
 

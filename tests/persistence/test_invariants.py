@@ -5,6 +5,7 @@ Each model is valid but for one change, in a value that compiled code relies on,
 """
 
 import zipfile
+from contextlib import nullcontext
 from copy import deepcopy
 
 import numpy as np
@@ -30,7 +31,9 @@ from labelkin import (
     TableClassifier,
     VPCMEClassifier,
 )
-from labelkin.kin._views import Ranks
+from labelkin.decisions import LabelDecision
+from labelkin.kin._views import Ranks, Words
+from labelkin.many._tree import LabelTree
 from labelkin.neighbors._counts import sum_labels
 from labelkin.persistence import load_model, model_info, save_model
 from support.data import make_data
@@ -288,6 +291,7 @@ def test_entries_that_a_model_leaves_out(data, monkeypatch):
     X, Y = data
     model = ChainClassifier(random_state=0).fit(X, Y)
     model.orders_ = np.zeros_like(model.orders_)
+    model.predict_proba(X)  # compiled before np.empty is replaced, which numba does not know
 
     def used_memory(shape, dtype=float, order="C"):
         return np.full(shape, 7).astype(dtype)
@@ -303,8 +307,11 @@ def test_arrays_that_two_parts_share_cannot_be_changed(data, tmp_path):
     matrix = model._counts.search.X
     model.rows_ = matrix.copy()
     model.rows_.indices, model.rows_.indptr = matrix.indices, matrix.indptr
+    model.more_, model.others_ = matrix.copy(), matrix.copy()
+    model.more_.data = model.others_.indices = matrix.indices.copy()
     save_model(model, tmp_path / "m.labelkin")
     back = load_model(tmp_path / "m.labelkin")
+    assert not back.more_.data.flags.writeable
     for one in (back.rows_, back._counts.search.X):
         assert not one.indices.flags.writeable
         assert not one.indptr.flags.writeable
@@ -345,6 +352,19 @@ def test_shapes_of_sparse_matrices(shape, data, tmp_path):
     refused(rewritten(path, change), "damaged or tampered with")
 
 
+@pytest.mark.parametrize("shape", [(), (0, 1)])
+def test_values_of_sparse_matrices_stay_as_many(shape, data):
+    """With an array of no entries there would be none, and SciPy reads as many as the indices."""
+    rows = sparse.csr_array(np.rint(np.abs(data[0])).astype(np.float32))
+    width = rows.shape[1]
+    tree, decision = LabelTree(2, 1.0, 0.0), LabelDecision()
+    tree.root_, tree.leaf_ = None, sparse.csr_array(np.eye(width, dtype=np.float32))
+    tree.leaf_intercept_ = decision.thresholds_ = np.ones((width, *shape), np.float32)
+    for function in (Words(np.ones(width), np.ones(shape)), tree.scores, decision.apply):
+        with pytest.raises(ValueError, match="broadcast") if shape else nullcontext():
+            assert 0 < len(function(rows).data) <= rows.nnz
+
+
 # --------------------------------------------------------------------- indices in other parts
 
 
@@ -356,6 +376,17 @@ def test_words_beyond_the_columns(tmp_path):
         pipeline[0].vocabulary_["bb"] = 10**7
 
     refused_after(model, change, tmp_path)
+
+
+def test_words_are_a_dictionary(tmp_path):
+    """Any other type could have numbers of its own for words that were not checked."""
+
+    def change(vectorizer):
+        vectorizer.vocabulary_ = make_pipeline(None)
+        vectorizer.vocabulary_.steps = []
+        vectorizer.vocabulary_.values = str
+
+    refused_after(TfidfVectorizer().fit(["a bb", "cc"]), change, tmp_path)
 
 
 def test_texts_are_not_names_of_files(tmp_path):
@@ -379,6 +410,14 @@ CATEGORIES = {
     "a matrix": (lambda e: set_categories(e, np.ones((3, 1))), "vector"),
     "another column": (lambda e: e.categories_.append(np.arange(3.0)), "do not fit"),
     "dropped": (lambda e: vars(e).update(drop_idx_=np.array([5])), "merges or drops"),
+    "dropped later": (
+        lambda e: vars(e).update(_drop_idx_after_grouping=np.array([-5], dtype=object)),
+        "merges or drops",
+    ),
+    "sizes that are added": (
+        lambda e: vars(e).update(_n_features_outs=np.array(e._n_features_outs)),
+        "do not fit",
+    ),
     "merged": (lambda e: vars(e).update(_infrequent_enabled=True), "merges or drops"),
 }
 
@@ -528,12 +567,24 @@ def test_deep_nesting(saved):
     refused(rewritten(saved, change), "more than 100 deep")
 
 
-@pytest.mark.parametrize("shape", [[10**12], [0, 10**15], [10**9, 0], [1]])
+@pytest.mark.parametrize(
+    "shape", [[10**12], [0, 10**15], [10**9, 0], [1], [10**4000] * 1000, [10**18] * 10**5]
+)
 def test_arrays_of_other_sizes(shape, saved):
     def change(model):
         find(model, "array")[0][1] = shape
 
     refused(rewritten(saved, change), "damaged or tampered with .*array")
+
+
+@pytest.mark.parametrize("spec", ["|S1", [["a", "<i8"]]])
+def test_numbers_that_are_sizes(spec, saved):
+    """NumPy makes as many bytes of a number."""
+
+    def change(model):
+        model["object"][1]["more"] = {"scalar": [spec, 2**31 - 1]}
+
+    refused(rewritten(saved, change), "not a plain one")
 
 
 @pytest.mark.parametrize("change", [lambda raw: raw[:-1], lambda raw: raw + b"1", lambda _: b""])

@@ -156,7 +156,11 @@ def test_bad_rows(client, value, words):
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b'{"rows": [NaN]}', b"[" * 500, b"\xff\xfe", b'{"rows": [1e999999]} x']
+    "body",
+    [
+        *(b"", b"{", b'{"rows": [NaN]}', b"[" * 500, b"\xff\xfe", b'{"rows": [1e999999]} x'),
+        *(b'{"rows": ["a"], "rows": ["b"]}', b'{"rows": [{"size": 1, "size": 2}]}'),
+    ],
 )
 def test_bodies_that_are_no_json(client, body):
     answer = client.post("/predict", content=body, headers={"content-type": "application/json"})

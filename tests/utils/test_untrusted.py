@@ -1,12 +1,15 @@
 """Arrays from files are checked before compiled code follows what they hold."""
 
+import gzip
 import io
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
 from labelkin._utils import limits, untrusted
+from labelkin.datasets import read
 
 VALID = {"data": [1.0, 2.0], "indices": [0, 2], "indptr": [0, 1, 2], "shape": (2, 3)}
 INVALID = {
@@ -63,6 +66,7 @@ HEADERS = {
     "shorter": {"shape": (1,)},
     "empty and huge": {"shape": (0, 10**15)},
     "no width": {"descr": "<U0", "shape": (10**15,)},
+    "no width, many": {"descr": "|S0", "shape": (2**24, 2**24)},
     "negative": {"shape": (-3,)},
     "objects": {"descr": "|O"},
     "complex": {"descr": "<c16", "shape": (1,)},
@@ -94,7 +98,45 @@ def test_archive_that_unpacks_to_gigabytes():
         for _ in range(300):
             member.write(bytes(2**20))
     with pytest.raises(ValueError, match=r"more than 256 MiB.*LABELKIN_MAX_UNPACKED"):
-        untrusted.read_npz(buffer.getvalue(), ["Y"])
+        untrusted.read_npz(buffer.getvalue(), ["Y"], limits.max_unpacked(len(buffer.getvalue())))
+
+
+def test_parts_larger_than_the_directory_declares():
+    """`zipfile` unpacks all of a part before it compares sizes."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("Y.npy", bytes(2**24))
+        archive.getinfo("Y.npy").file_size = 1000
+    tracemalloc.start()
+    with pytest.raises(zipfile.BadZipFile, match="CRC"):
+        untrusted.read_npz(buffer.getvalue(), ["Y"], 2**20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_compressions_without_a_bound(method):
+    """1,500 bytes of them unpacked to 3 GB."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("Y.npy", npy(np.arange(3.0)))
+    with pytest.raises(ValueError, match="another way than by deflate"):
+        untrusted.read_npz(buffer.getvalue(), ["Y"], 2**20)
+
+
+def test_an_archive_in_a_compressed_file(tmp_path, monkeypatch):
+    """The limit is one of the file, not of what it unpacks to."""
+    monkeypatch.setattr(limits, "_FREE_BYTES", 2**20)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("padding", bytes(2**19))
+        archive.writestr("X.npy", npy(np.zeros((3, 1))))
+        archive.writestr("y.npy", npy(np.zeros(2**20)), zipfile.ZIP_DEFLATED)
+    path = tmp_path / "bomb.npz.gz"
+    path.write_bytes(gzip.compress(buffer.getvalue()))
+    with pytest.raises(ValueError, match=r"bomb.npz.gz: .*unpacks to more than 1 MiB"):
+        read(path)
 
 
 def test_limit_can_be_raised(monkeypatch):
@@ -113,7 +155,7 @@ def test_two_parts_of_one_name():
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("a", b"2")
     with pytest.raises(ValueError, match="same name"):
-        untrusted.read_npz(buffer.getvalue(), ["a"])
+        untrusted.read_npz(buffer.getvalue(), ["a"], 2**20)
 
 
 @pytest.mark.parametrize(

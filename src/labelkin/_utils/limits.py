@@ -54,16 +54,23 @@ def too_large(limit: int, what: str = "the file") -> str:
     )
 
 
-def check_archive(archive: zipfile.ZipFile, packed: int) -> None:
+def check_archive(archive: zipfile.ZipFile, limit: int) -> None:
     """Raise ValueError for a zip archive that unpacks to too much, or that names a part twice.
 
-    `zipfile` reads no more of a part than the directory declares, so the sum of the declared
-    sizes bounds the memory.
+    The sum of the sizes that its directory declares bounds the memory, as `read_part` reads no
+    more; `zipfile` has no such bound for other compressions than deflate.
     """
-    limit = max_unpacked(packed)
     entries = archive.infolist()
     if sum(entry.file_size for entry in entries) > limit:
         raise ValueError(too_large(limit))
     names = {entry.filename for entry in entries}
     if len(names) < len(entries):
         raise ValueError("the archive holds two parts of the same name")
+    if not {entry.compress_type for entry in entries} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ValueError("a part of the archive is compressed in another way than by deflate")
+
+
+def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a part of an archive; ``archive.read`` unpacks more than the directory declares."""
+    with archive.open(name) as part:
+        return part.read(archive.getinfo(name).file_size)

@@ -8,6 +8,7 @@ import io
 import math
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.files import shorten
-from labelkin._utils.limits import check_archive
+from labelkin._utils.limits import check_archive, read_part
 
 
 def check_json(value: Any, form: Any) -> None:
@@ -48,6 +49,15 @@ def check_json(value: Any, form: Any) -> None:
         raise ValueError(f"{shorten(repr(value))} is not expected there")
 
 
+def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the fields of an object; of two with one name Python would keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"an object has two fields named {shorten(twice)}; rename one")
+    return found
+
+
 def array_of(raw: Any, dtype: np.dtype, shape: Sequence[int], order: Any = "C") -> np.ndarray:
     """Return an array of a dtype of numbers, strings or records of them, made of bytes.
 
@@ -56,7 +66,8 @@ def array_of(raw: Any, dtype: np.dtype, shape: Sequence[int], order: Any = "C") 
     if min(shape, default=0) < 0:
         raise ValueError("an array has a negative length")
     # No memory for an array without entries, whatever its other lengths: they are bounded too.
-    large = max(shape, default=0) > max(len(raw), 2**24)
+    # Entries without bytes get some from NumPy.
+    large = max(shape, default=0) > max(len(raw), 2**24) or not dtype.itemsize
     if math.prod(shape) * dtype.itemsize != len(raw) or large:
         raise ValueError("the header of an array does not fit its content")
     if dtype.kind == "U" and len(raw):
@@ -83,13 +94,16 @@ def read_npy(raw: bytes) -> np.ndarray:
     return array_of(raw[stream.tell() :], dtype, shape, "F" if fortran else "C")
 
 
-def read_npz(raw: bytes, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return those arrays of an ``.npz`` archive that have one of some names."""
+def read_npz(raw: bytes, names: Iterable[str], limit: int) -> dict[str, np.ndarray]:
+    """Return those arrays of an ``.npz`` archive that have one of some names.
+
+    All of its arrays together have at most `limit` bytes.
+    """
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        check_archive(archive, len(raw))
+        check_archive(archive, limit)
         members = set(archive.namelist())
         found = [name for name in names if f"{name}.npy" in members]
-        return {name: read_npy(archive.read(f"{name}.npy")) for name in found}
+        return {name: read_npy(read_part(archive, f"{name}.npy")) for name in found}
 
 
 def check_compressed(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Any) -> None:

@@ -275,9 +275,9 @@ class LabelDecision(BaseEstimator):
         check_is_fitted(self)
         if sparse.issparse(scores):
             chosen = sparse.csr_array(scores, copy=True)
-            chosen.data = (chosen.data > self.thresholds_[chosen.indices]).astype(int)
+            chosen.data[:] = chosen.data > self.thresholds_[chosen.indices]
             chosen.eliminate_zeros()
-            return chosen
+            return chosen.astype(int)
         array = np.asarray(scores, dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.thresholds_):
             raise ValueError(

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.utils import gen_batches
 from labelkin._utils.files import reason
 from labelkin._utils.labels import split_unknown
 from labelkin._utils.names import did_you_mean, join_names
+from labelkin._utils.untrusted import unique_fields
 from labelkin.base import Array
 from labelkin.hierarchy._isotonic import project_on_forest, project_on_graph
 from labelkin.rows import as_dense
@@ -108,12 +110,12 @@ class LabelHierarchy:
         LabelHierarchy
         """
         path = Path(path)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
+        try:  # names of labels are in normal form, as those of columns
+            text = unicodedata.normalize("NFC", path.read_text(encoding="utf-8-sig"))
             if path.suffix.lower() == ".json":
-                return cls(json.loads(text))
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-            why = getattr(error, "strerror", None) or reason(error)
+                return cls(json.loads(text, object_pairs_hook=unique_fields))
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            why = getattr(error, "strerror", None) or reason(error).removesuffix(".")
             raise ValueError(f"{path} cannot be read as a hierarchy: {why}.") from None
         delimiter = max("\t;,", key=text.count)
         rows = [

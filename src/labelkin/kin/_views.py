@@ -102,7 +102,7 @@ class Words:
         """Return the view of rows."""
         if sparse.issparse(X):
             counts = X.copy()
-            counts.data = np.maximum(counts.data, 0) ** self.power
+            counts.data[:] = np.maximum(counts.data, 0) ** self.power
         else:
             counts = np.maximum(X, 0) ** self.power
         return unit_rows(scale_columns(counts, self.weight))

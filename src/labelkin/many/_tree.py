@@ -123,7 +123,7 @@ class LabelTree:
     def scores(self, X: Matrix) -> Matrix:
         """Return probabilities of CSR rows, for the labels that have a word in common with them."""
         found = sparse.csr_array(X @ self.leaf_)
-        found.data = expit(found.data + self.leaf_intercept_[found.indices])
+        found.data[:] = expit(found.data + self.leaf_intercept_[found.indices])
         if self.root_ is not None:
             root = expit((X @ self.root_).toarray() + self.root_intercept_)
             row = row_of_entries(found.indptr)

@@ -33,6 +33,7 @@ _SHARED = frozenset({"array", "tree", "random_state", "object", *_SPARSE})
 # A small file could make a model of 2^60 parts by mentioning each part twice in the next.
 _MAX_PARTS = 10**7
 _MAX_DEPTH = 100
+_MAX_DIMENSIONS = 64
 _MT19937_WORDS = 624
 
 
@@ -171,9 +172,8 @@ class Decoder:
 
     def _dict(self, content: Any, depth: int) -> dict[Any, Any]:
         keys, values = self._items(content, depth)
-        for (
-            key
-        ) in keys:  # others can be chosen to have the same hash: n of them would take n² steps
+        # Others can be chosen to have the same hash: n of them would take n² steps.
+        for key in keys:
             plain = type(key) in _PLAIN or isinstance(key, np.generic)
             if not plain or (type(key) is int and abs(key) >= 2**63):
                 raise ValueError("a key of a dictionary is not a name or a number")
@@ -187,19 +187,20 @@ class Decoder:
 
     def _scalar(self, content: Any, depth: int) -> Any:
         spec, value = content
-        if type(value) not in _PLAIN:
+        dtype = _dtype(spec)
+        if type(value) not in _PLAIN or dtype.kind not in "biufU":  # others have the value as size
             raise ValueError("a number has an unknown form")
-        return _dtype(spec).type(value)
+        return dtype.type(value)
 
     def _objects(self, content: Any, depth: int) -> np.ndarray:
         shape, items = content
         found = np.empty(len(items), dtype=object)
         found[:] = self._items(items, depth)
-        return found.reshape([_index(length) for length in shape])
+        return found.reshape(_shape(shape))
 
     def _array(self, content: Any, depth: int) -> np.ndarray:
         spec, shape, order = content
-        dtype, shape = _dtype(spec), [_index(length) for length in shape]
+        dtype, shape = _dtype(spec), _shape(shape)
         start, self._at = self._at, self._at + math.prod(shape) * dtype.itemsize
         if order not in ("C", "F"):
             raise ValueError("an array has an unknown order")
@@ -211,7 +212,7 @@ class Decoder:
         check_compressed(data, indices, indptr, shape)
         found = kind((data, indices, indptr), shape=tuple(shape))
         # The arrays themselves in place of SciPy's views: those that are shared become read-only.
-        for name, array in (("indices", indices), ("indptr", indptr)):
+        for name, array in (("data", data), ("indices", indices), ("indptr", indptr)):
             if getattr(found, name).dtype == array.dtype:
                 setattr(found, name, array)
         return found
@@ -260,9 +261,15 @@ class UnknownTypeError(ValueError):
 
 
 def _index(value: Any) -> int:
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < 2**63:
         raise ValueError("a size or position in the model is not a whole number from 0")
     return value
+
+
+def _shape(lengths: Any) -> list[int]:
+    if len(lengths) > _MAX_DIMENSIONS:  # their product would take as long as the file wants
+        raise ValueError("an array has too many dimensions")
+    return [_index(length) for length in lengths]
 
 
 def _dtype(spec: Any) -> np.dtype:

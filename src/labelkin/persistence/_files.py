@@ -18,7 +18,7 @@ import labelkin
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, read_bytes, reason
 from labelkin._utils.labels import label_names_of
-from labelkin._utils.limits import check_archive, max_unpacked, too_large
+from labelkin._utils.limits import check_archive, max_unpacked, read_part, too_large
 from labelkin._utils.names import join_names
 from labelkin._utils.untrusted import check_json
 from labelkin.persistence._coding import Decoder, Encoder, UnknownTypeError
@@ -203,8 +203,8 @@ def load_model(
         limit = max(max_unpacked(len(raw)) // _JSON_SHARE, _JSON_FLOOR)
         if archive.getinfo(_MODEL).file_size > limit:
             raise ValueError(too_large(limit, f"its {_MODEL}"))
-        content, numbers = json.loads(archive.read(_MODEL)), archive.read(_NUMBERS)
-        model = Decoder(numbers, trusted).decode_all(content)
+        content = json.loads(read_part(archive, _MODEL))
+        model = Decoder(read_part(archive, _NUMBERS), trusted).decode_all(content)
     except UnknownTypeError as error:
         raise FormatError(
             path,
@@ -236,10 +236,10 @@ def _open(raw: bytes, path: Path) -> tuple[ModelInfo, zipfile.ZipFile]:
     limit = max_unpacked(len(raw))
     try:
         archive = zipfile.ZipFile(io.BytesIO(raw))
-        check_archive(archive, len(raw))
+        check_archive(archive, limit)
         sizes = {part.filename: part.file_size for part in archive.infolist()}
         is_ours = sizes.get(_HEAD, math.inf) <= limit // _JSON_SHARE
-        text = archive.read(_HEAD) if is_ours else None
+        text = read_part(archive, _HEAD) if is_ours else None
     except ValueError as error:
         raise _damaged(path, error) from error
     except Exception as error:  # zipfile and zlib have kinds of their own

@@ -5,7 +5,8 @@ NumPy checks every index and SciPy every shape that it is given. These do not:
 - SciPy's and scikit-learn's sparse matrices follow ``indptr`` and ``indices``: checked wherever one
   is built (`labelkin._utils.untrusted.check_compressed`). Of the transformers that make sparse
   matrices from fitted state, `OneHotEncoder` and `TfidfVectorizer` must have as many columns as
-  they claim.
+  they claim. They also follow ``data``, which no code may replace by an array that depends on
+  fitted state: it is assigned in place, so that its length stays.
 - Decision trees, ours and scikit-learn's, follow the children and features of their nodes, and
   `decision_path` reserves memory by the depth.
 - NumPy's `RandomState` follows its position.
@@ -19,6 +20,7 @@ renamed, its path changes in this table and its name stays, so that old files ca
 """
 
 import inspect
+import unicodedata
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -143,6 +145,7 @@ def _check_words(vectorizer: Any) -> None:
     if vectorizer.input != "content":
         raise ValueError("a text vectoriser is set to read files")
     words = vars(vectorizer).get("vocabulary_", {})
+    _check_equal(vectorizer, type(words), dict)
     _check_equal(vectorizer, sorted(words.values(), key=int), list(range(len(words))))
 
 
@@ -155,6 +158,7 @@ def _check_categories(encoder: Any) -> None:
     if "categories_" not in vars(encoder):
         return
     merges = getattr(encoder, "_infrequent_enabled", False) or encoder.drop_idx_ is not None
+    merges = merges or getattr(encoder, "_drop_idx_after_grouping", None) is not None
     if merges or hasattr(encoder, "_default_to_infrequent_mappings"):
         raise ValueError("an encoder of categories merges or drops some")
     for values in encoder.categories_:
@@ -166,7 +170,8 @@ def _check_categories(encoder: Any) -> None:
         if not missing_last or any(a >= b for a, b in pairwise(known)):
             raise ValueError("the categories of an encoder are not sorted")
     sizes = [len(values) for values in encoder.categories_]
-    _check_equal(encoder, sizes, list(getattr(encoder, "_n_features_outs", sizes)))
+    _check_equal(encoder, type(getattr(encoder, "_n_features_outs", sizes)), list)
+    _check_equal(encoder, sizes, getattr(encoder, "_n_features_outs", sizes))
     _check_equal(encoder, len(sizes), _width(encoder))
 
 
@@ -249,8 +254,8 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def check_label_names(names: Any) -> None:
-    """Raise ValueError where two labels have the same name."""
-    if len({str(name) for name in names}) < len(names):
+    """Raise ValueError where two labels have the same name, also in different normal forms."""
+    if len({unicodedata.normalize("NFC", str(name)) for name in names}) < len(names):
         raise ValueError("two labels have the same name")
 
 

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import unique_fields
 from labelkin.serve._guard import guard
 from labelkin.serve._service import BadRows, Limits, Service
 
@@ -182,7 +183,7 @@ def _parse(body: bytearray) -> tuple[Any, Any]:
         raise ValueError(f"{name} is not a number in JSON")
 
     try:
-        value = json.loads(body, parse_constant=refuse)
+        value = json.loads(body, parse_constant=refuse, object_pairs_hook=unique_fields)
         json.dumps(value, ensure_ascii=False).encode()  # fails for half a character, as in \\ud800
     except (ValueError, RecursionError) as error:
         raise BadRows(f"The body is not JSON ({str(error)[:100]}).") from None

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice, takewhile
@@ -14,7 +15,8 @@ from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
-csv.field_size_limit(2**31 - 1)  # its own limit is shorter than some texts
+_MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
+csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
 
 _BLOCK = 100_000  # cells that are made into columns at once
 # Excel's first line, which names the delimiter.
@@ -24,6 +26,7 @@ _RULE = re.compile(r"[\s:]*+(?:\|[\s:]*+)?+(?:-++[\s:]*+\|[\s:]*+)++(?:-++[\s:]*
 _MAX_ABOVE = 10_000  # characters above it
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 
 
 def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
@@ -34,6 +37,7 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     source, delimiter = str(budget.source), options.delimiter
     guesses, above = [], ""
     text, found = decode(raw, source, options.encoding)
+    budget.check(sys.getsizeof(text))  # four times the file for a single emoji
     if options.encoding is None and found != "utf-8":
         guesses.append(Guess(found, ("encoding",)))
     if delimiter is None and (written := _from_markdown(text, budget)) is not None:
@@ -41,7 +45,7 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         guesses.append(Guess("a Markdown table", ("delimiter",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
-    if (table := _without_comments(text, source, delimiter)) != text:
+    if (table := _without_comments(text, budget, delimiter)) != text:
         text = table
         guesses.append(Guess("comments at the top left out", ()))
     if start := find_names(text, delimiter or (named and named[1]), {*options.expected}):
@@ -100,12 +104,13 @@ def _plain(cell: str) -> str:
     return cell.replace("\\|", "|").replace("**", "").replace("`", "").strip()
 
 
-def _without_comments(text: str, source: str, delimiter: str | None) -> str:
+def _without_comments(text: str, budget: Budget, delimiter: str | None) -> str:
     """Return a table without lines on top that begin with # and have another width."""
     top = _HASH_LINES.match(text)
     if top is None or not (body := text[top.end() :]).strip():
         return text
-    delimiter = delimiter or find_delimiter(body)
+    budget.check_lines(top[0].encode())
+    source, delimiter = str(budget.source), delimiter or find_delimiter(body)
     width = len(next(_read_rows(body, source, delimiter)))
     lines = top[0].splitlines(keepends=True)
     for i, line in enumerate(lines):
@@ -119,9 +124,9 @@ def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
     lines, width = list[str](), 0  # those of the row that is read, and the cells of the first
 
     def remembered() -> Iterator[str]:
-        for line in io.StringIO(text + "\n", newline=""):
-            lines.append(line)
-            yield line
+        for line in _LINE.finditer(text):  # io.StringIO would take four bytes for a character
+            lines.append(line[0] or "\n")
+            yield lines[-1]
 
     rows = csv.reader(remembered(), delimiter=delimiter, strict=True)
     while True:
@@ -151,7 +156,11 @@ def _join_quotes(lines: list[str], source: str, delimiter: str, number: int) -> 
     where the quote that closes it lies on a later line and is followed by text: that one was meant
     to open a cell. Text that makes a number is refused, too: ``"2"3`` is not 23.
     """
-    row = next(csv.reader(lines, delimiter=delimiter))
+    try:
+        row = next(csv.reader(lines, delimiter=delimiter))
+    except csv.Error:
+        message = f"a cell has more than {_MAX_CELL:,} characters; is a quote not closed?"
+        raise FormatError(source, message, number) from None
     if len(lines) > 1 or row[-1].endswith(("\n", "\r")):
         raise FormatError(source, "a quote opens here and is not closed", number)
     mark = re.escape(delimiter)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from labelkin._utils.files import FormatError, reason, shorten
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
+from labelkin._utils.untrusted import unique_fields
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
 from labelkin.datasets.formats._columns import normal_form, split_names
@@ -29,7 +29,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
     text, _found = decode(raw, path, options.encoding)
     try:
-        records = [_unique(list(_flatten(record, budget))) for record in _parse(text, path)]
+        records = [unique_fields(list(_flatten(record, budget))) for record in _parse(text, path)]
     except FormatError:
         raise
     except ValueError as error:
@@ -75,7 +75,7 @@ def _left_out(names: list[str], options: Options, path: str) -> list[str]:
 
 def _parse(text: str, path: str) -> list[dict[str, Any]]:
     """Return the objects in a text, one after the other or in arrays."""
-    decoder, at, records = json.JSONDecoder(object_pairs_hook=_unique), 0, list[Any]()
+    decoder, at, records = json.JSONDecoder(object_pairs_hook=unique_fields), 0, list[Any]()
     while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
         try:
             found, at = decoder.raw_decode(text, at)
@@ -88,15 +88,6 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
             shown = shorten(json.dumps(record), 30)
             raise FormatError(path, f"record {number} is {shown}, not an object; {_CURE}")
     return records
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the fields of an object; of two with one name Python would keep the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"an object has two fields named {shorten(twice)}; rename one")
-    return found
 
 
 def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -47,7 +47,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             if not is_own:
                 x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
-            arrays = untrusted.read_npz(raw, wanted)
+            arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y is not None and y not in arrays:
             arrays[y] = untrusted.read_npy(read_unpacked(y))
     except (FormatError, OSError):
@@ -60,9 +60,10 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     data = _as_features(arrays[str(x)], budget, guesses)
     if y is None:
         return RawTable(str(path), data, None, guesses=guesses)
+    if (n_labelled := arrays[y].shape[:1]) != (len(data),):
+        text = f"X has {len(data):,} rows, y has {sum(n_labelled):,}"
+        raise FormatError(path, text)
     target, label_names = _as_labels(arrays[y], budget, guesses)
-    if len(target) != len(data):
-        raise FormatError(path, f"X has {len(data):,} rows, y has {len(target):,}")
     return RawTable(str(path), data, None, label_names, target, guesses=guesses)
 
 
@@ -90,7 +91,7 @@ def _find_pair(path: Path, guesses: list[Guess]) -> str | None:
 
 
 def _as_features(X: np.ndarray, budget: Budget, guesses: list[Guess]) -> np.ndarray:
-    if X.ndim < 2 or X.dtype.kind not in "biuf":
+    if X.ndim < 2 or X.dtype.kind not in "biuf" or not len(X):
         raise FormatError(budget.source, "X is not an array of numbers with one row per sample")
     budget.take(8 * X.size)
     if X.ndim > 2:

@@ -9,6 +9,8 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._raw_table import Options, RawTable, name_columns
 
 _ROWS = 10_000  # read at once
+# What pandas takes for a missing value, and for one that is a Python object, such as a decimal.
+_NULL_BYTES, _OBJECT_BYTES = 8, 60
 
 
 def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
@@ -31,16 +33,22 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         file = parquet.ParquetFile(io.BytesIO(raw), read_dictionary=texts)
         n_rows = file.metadata.num_rows
         groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-        chunks = [(i, group.column(i)) for group in groups for i in range(len(leaves))]
-        pages = max((chunk.total_uncompressed_size for _, chunk in chunks), default=0)
-        # One row may hold any number of values, which are read at once.
-        listed = sum(chunk.num_values for i, chunk in chunks if leaves[i].max_repetition_level)
+        pages = max((group.total_byte_size for group in groups), default=0)
+        budget.check(pages)
+        # One row may hold any number of values, which are read at once. Where what is declared of
+        # a column is damaged, pyarrow would abort the process at `column`, and scanning it fails.
+        lists = [i for i, leaf in enumerate(leaves) if leaf.max_repetition_level]
+        for i in lists:
+            file.reader.scan_contents([i], _ROWS)
+        listed = sum(group.column(i).num_values for group in groups for i in lists)
+    except FormatError:
+        raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
     names, guesses = name_columns(file.schema_arrow.names, str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
-    budget.check(max(pages, 8 * listed))
+    budget.check(8 * listed)
     tables = [_decode_texts(file.schema_arrow.empty_table())]
     batches = file.iter_batches(_ROWS)
     while True:
@@ -51,7 +59,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
             batch.validate(full=True)  # codes within range, and texts that are UTF-8
         except Exception as error:
             raise FormatError(path, f"a damaged Parquet file ({reason(error)})") from None
-        budget.take(batch.nbytes + sum(map(_text_bytes, batch.columns)))
+        budget.take(batch.nbytes + sum(_text_bytes(one) + _extra_bytes(one) for one in batch))
         tables.append(_decode_texts(pyarrow.Table.from_batches([batch])))
     try:
         # Without pandas' own metadata, which would hide the columns of an index.
@@ -60,6 +68,15 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
     except Exception as error:
         raise FormatError(path, f"pandas cannot hold this table ({reason(error)})") from None
     return RawTable(str(path), frame, names, guesses=guesses)
+
+
+def _extra_bytes(array: Any) -> int:
+    """Return what the values of an array take in pandas, besides what they take in Arrow."""
+    types = import_optional("pyarrow").types
+    kinds = "null", "boolean", "integer", "floating", "timestamp", "duration", "dictionary"
+    if any(getattr(types, f"is_{kind}")(array.type) for kind in kinds):
+        return _NULL_BYTES * array.null_count
+    return _OBJECT_BYTES * len(array)
 
 
 def _text_bytes(array: Any) -> int:

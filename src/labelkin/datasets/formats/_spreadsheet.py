@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
-from labelkin._utils.limits import check_archive
+from labelkin._utils.limits import check_archive, read_part
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
@@ -58,7 +58,7 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise FormatError(path, text)
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-            check_archive(archive, len(raw))
+            check_archive(archive, budget.limit)
             is_excel = "xl/workbook.xml" in archive.namelist()
             parse = partial(_parse, archive, budget)
             sheets = _open_excel(parse) if is_excel else _open_document(parse)
@@ -138,7 +138,7 @@ def _parse(
     Those named in `held` have what they contain; all others are removed when they end. A file may
     lack strings and styles.
     """
-    content = archive.read(part) if part in archive.namelist() else b"<none/>"
+    content = read_part(archive, part) if part in archive.namelist() else b"<none/>"
     size = _ELEMENT_BYTES * content.count(b"<") + _ATTRIBUTE_BYTES * content.count(b"=")
     budget.check(size)
     # Sheets can be one part, which is read again for each; a document is read twice anyway.

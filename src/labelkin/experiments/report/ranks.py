@@ -273,6 +273,8 @@ def headline(comparison: Comparison) -> str:
     what = measure.title if is_name else measure.title.lower()
     scores = comparison.scores(measure)
     n, k = scores.shape
+    if not k:
+        return "No two methods have results on the same dataset: there is nothing to compare."
     if k < 2:
         only = _titles(scores.columns)
         return f"{only} was run on {plural(n, 'dataset')}, with no other method to compare it with."

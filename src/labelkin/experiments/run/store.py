@@ -136,7 +136,11 @@ class Store:
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per cell in a fixed order: `COLUMNS`, ``traceback`` and ``run``."""
         what = ", ".join((*COLUMNS, "traceback", "run"))
-        return self._select(f"cells ORDER BY {', '.join(CELL)}", what=what)
+        found = self._select(f"cells ORDER BY {', '.join(CELL)}", what=what)
+        if not {type(row[name]) for row in found for name in FIGURES} <= {float, type(None)}:
+            text = f"{self.path}: this is not a store of results (a figure is no number)."
+            raise ValueError(text)
+        return found
 
     def results(self) -> pd.DataFrame:
         """Return the `COLUMNS` of all cells as a DataFrame."""
@@ -149,12 +153,17 @@ class Store:
 
     def runs(self) -> list[dict[str, Any]]:
         """Return each run's number, start, command and environment."""
-        runs = self._select("runs ORDER BY id")
-        return [{**run, "environment": json.loads(run["environment"])} for run in runs]
+        runs = self._select("runs ORDER BY id", what="id, started, command, environment")
+        try:
+            return [{**run, "environment": json.loads(run["environment"])} for run in runs]
+        except (ValueError, TypeError, RecursionError):
+            text = f"{self.path}: this is not a store of results (an environment is not JSON)."
+            raise ValueError(text) from None
 
     def facts(self) -> dict[str, str]:
         """Return what all cells have in common, by name, as `begin` takes it."""
-        return {row["name"]: row["value"] for row in self._select("facts ORDER BY rowid")}
+        rows = self._select("facts ORDER BY rowid", what="name, value")
+        return {row["name"]: row["value"] for row in rows}
 
     # ------------------------------------------------------------------ writing
 
