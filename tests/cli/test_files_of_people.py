@@ -5,6 +5,7 @@ stop (a second sheet, tags in JSON, no header, names twice) is in one of them.
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -368,3 +369,21 @@ def test_new_images_alone_need_no_name(tmp_path, monkeypatch, capsys):
     np.savez("new.npz", pixels=np.load("images.npz")["X"][:5])
     out, _ = run(capsys, "predict", "model.labelkin", "new.npz")
     assert len(out.splitlines()) == 6
+
+
+def test_categories_that_no_training_row_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{'Trade' if i % 2 else 'Crafts'},{i % 7},{i % 2},{int(i % 3 == 0)}" for i in range(60)
+    ]
+    Path("t.csv").write_text("\n".join(["branch,size,a,b", *rows]) + "\n")
+    Path("new.csv").write_text("branch,size\nTrade,3\nTrade ,3\nSpace,3\n,3\n")
+    assert main(["fit", "t.csv", "--labels", "a,b", "--model", "mlknn"]) == 0
+    capsys.readouterr()
+    assert main(["predict", "model.labelkin", "new.csv", "--proba", "--out", "p.csv"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert (
+        "1 of 4 rows have a branch that no training row has; it is not used there: 'Space'" in told
+    )
+    first, padded, *_ = Path("p.csv").read_text().splitlines()[1:]
+    assert first.split(",")[1:] == padded.split(",")[1:]

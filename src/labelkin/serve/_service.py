@@ -72,11 +72,7 @@ class Service:
         """
         schema, labels = self.model.schema_, self.model.label_columns_
         kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
-        values = {}  # the categories that the model was fitted on, by column
-        if names := schema.of_kind("category"):
-            encoder = self.model.pipeline_[0].named_transformers_["category"].named_steps["encode"]
-            for name, known in zip(names, encoder.categories_, strict=True):
-                values[name] = [str(value) for value in known[:_VALUES]]
+        values = {name: known[:_VALUES] for name, known in self.model.categories_.items()}
         columns = [
             {"name": name, "kind": _KINDS.get(kind, kind)}
             | ({"values": values[name]} if name in values else {})

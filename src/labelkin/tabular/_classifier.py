@@ -20,6 +20,7 @@ from labelkin._utils.labels import (
     label_names,
     named_if_single,
 )
+from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
@@ -374,6 +375,28 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         if y is None or names_columns(y, table):
             y = self.label_columns_.read(table)
         return super().score(X, y, sample_weight)
+
+    @property
+    def categories_(self) -> dict[str, list[str]]:
+        """The values of each column of categories that the model was fitted on."""
+        names = self.schema_.of_kind("category")
+        if not names:
+            return {}
+        encoder = self.pipeline_[0].named_transformers_["category"].named_steps["encode"]
+        return dict(zip(names, ([*map(str, found)] for found in encoder.categories_), strict=True))
+
+    def list_new_categories(self, features: Any) -> list[str]:
+        """Return one sentence for each column with categories that no training row has."""
+        found = []
+        for name, known in self.categories_.items():
+            cells = features[name].dropna()
+            if len(new := cells[~cells.isin(known)]):
+                rows = f"{len(new):,} of {len(features):,} rows"
+                values = join_names([repr(value) for value in new.unique()], 3)
+                found.append(
+                    f"{rows} have a {name} that no training row has; it is not used there: {values}"
+                )
+        return found
 
     def _read(self, X: Any) -> Any:
         """Return new rows as the pipeline takes them."""

@@ -242,6 +242,8 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
             raise table.error(f"column {shorten(name)} holds an infinite value in row {row}")
         return cells, cells
     cells = table.strings(name)
+    if kind == "category":  # spaces around a value are no part of it
+        cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
     if "date" not in kind:
         return cells, None
     days = as_days(cells, kind == "day_first_date")
