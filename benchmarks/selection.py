@@ -93,7 +93,7 @@ def draw(results, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    colours = ["#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#999999"]  # safe for colour-blind
+    colours = ["#0072B2", "#D55E00", "#E69F00", "#999999"]  # safe for colour-blind
     figure, axes = plt.subplots(
         len(SHOWN),
         len(results),
@@ -106,7 +106,7 @@ def draw(results, path):
         for row in range(len(SHOWN)):
             axis = axes[row, column]
             for way, colour, values in zip(WAYS, colours, figures[:, :, row], strict=True):
-                style = "--" if way in ("greedy", "random") else "-"
+                style = "--" if way == "random" else "-"
                 axis.plot(SHARES, values, style, color=colour, marker="o", ms=3, label=way)
             axis.grid(alpha=0.3)
             axis.set_title(name if row == 0 else None)
