@@ -459,3 +459,25 @@ def test_texts_of_records_are_read_by_the_decimal_mark_of_the_model(tmp_path):
     path.write_text('x\n"819.187"\n"7,5 %"\n')
     found = read_table(path, decimal=",").numbers("x")
     assert found.tolist() == [819187, 0.075]
+
+
+def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
+    def schema_of(cells, **columns):
+        return find(table(when=cells * 3, x=np.arange(9) / 7, y=[0, 1, 1] * 3), columns=columns)
+
+    new = {"x": [1.5, 2.5]}
+    iso = ["2025-01-02", "2025-02-03 12:00", "2025-03-14"]
+    words = "'when' holds '02/04/2025' in row 2, in which the day or the month may be first; write "
+    with pytest.raises(FormatError, match=words + "the year first.*'day_first_date'"):
+        schema_of(iso).read(table(when=["2025-04-02", "02/04/2025"], **new))
+    # What can be read in one way only is read.
+    plain = ["02.04.2025", "12/31/2025"]
+    assert schema_of(iso).read(table(when=plain, **new))["when"].tolist() == plain
+    # The order is known of other models.
+    both = ["02/04/2025", "2025-04-02"]
+    for schema in (
+        schema_of(iso, when="date"),
+        schema_of(iso, when="day_first_date"),
+        schema_of(["1/31/2025", "2/28/2025", "2025-03-14"]),
+    ):
+        assert schema.read(table(when=both, **new))["when"].tolist() == both

@@ -204,6 +204,7 @@ _SCHEMA = {
     "ranges": (None, {str: [float]}),
     "n_rows": int,
     "identifiers": [str],
+    "year_first": [str],
 }
 _LABELS = {
     "names": [str],

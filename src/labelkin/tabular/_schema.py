@@ -16,7 +16,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import guess_decimal
-from labelkin.tabular._dates import as_days, parse_date
+from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -50,6 +50,8 @@ class Schema:
     """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
     """Columns of the training data that told its rows apart and are not learned from."""
+    year_first: tuple[str, ...] = ()
+    """Columns of dates that began with the year: in others, day or month may be first."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -142,6 +144,7 @@ class Schema:
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         numbers = {name: _read_column(table, name, kinds[name])[1] for name in measured}
+        dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
             kinds,
@@ -154,6 +157,7 @@ class Schema:
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
+            year_first=tuple(name for name in dates if name not in columns),
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -173,6 +177,8 @@ class Schema:
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             cells, numbers = _read_column(table, name, kind)
+            if name in self.year_first:
+                _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
                 gaps[name] = n_missing
@@ -255,6 +261,18 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
     return cells, days
+
+
+def _check_order(table: RawTable, name: str, cells: np.ndarray) -> None:
+    """Refuse a date in which either number may be the month."""
+    for row, cell in enumerate(cells):
+        if has_order([cell]) and parse_date(cell, day_first=True):
+            raise table.error(
+                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, in which the "
+                "day or the month may be first; write the year first, as in 2025-12-31, or fit the "
+                f"model with columns={{{name!r}: 'day_first_date'}} if the day is",
+                "columns",
+            )
 
 
 def _feature_names(
