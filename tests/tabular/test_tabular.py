@@ -481,3 +481,46 @@ def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
         schema_of(["1/31/2025", "2/28/2025", "2025-03-14"]),
     ):
         assert schema.read(table(when=both, **new))["when"].tolist() == both
+
+
+def test_percentages_keep_their_sign(tmp_path):
+    """25.5 is never read as 2550 %, nor 25.5 % as 0.255 of another unit."""
+
+    def read_new(schema, text, suffix="csv"):
+        path = tmp_path / f"new.{suffix}"
+        path.write_text(text)
+        return schema.read(read_table(path, **schema.reading))["share"].tolist()
+
+    def schema_of(sign):
+        lines = [f"{i}.5{sign},{i % 2}\n" for i in range(9)]
+        (tmp_path / "t.csv").write_text("share,y\n" + "".join(lines))
+        return find_training_data(read_table(tmp_path / "t.csv"), "y").schema
+
+    shares, numbers = schema_of(" %"), schema_of("")
+    assert (shares.percentages, numbers.percentages) == (("share",), ())
+    assert shares.ranges == {"share": [0.005, 0.085]}
+    assert read_new(shares, "share\n25.5%\n0\n3 %\n") == [0.255, 0, 0.03]
+    assert read_new(numbers, "share\n25.5\n") == [25.5]
+    assert shares.read(table_of_records([{"share": "25.5 %"}], shares))["share"].tolist() == [0.255]
+    # A DataFrame has no signs: its numbers are what a table of percentages is read as.
+    assert shares.read(pd.DataFrame({"share": [0.255]}))["share"].tolist() == [0.255]
+    words = "'share' holds percentages, and 25.5 in row 2 has no percent sign; write it like 25 %"
+    for read in (
+        lambda: read_new(shares, "share\n0\n25.5\n"),
+        lambda: read_new(shares, "share\n7 %\n25.5\n"),
+        lambda: read_new(shares, '{"share": "7 %"}\n{"share": 25.5}', "jsonl"),
+        lambda: shares.read(table_of_records([{"share": None}, {"share": 25.5}], shares)),
+        lambda: shares.read(table_of_records([{"share": "7%"}, {"share": "25.5"}], shares)),
+    ):
+        with pytest.raises(FormatError, match=words):
+            read()
+    words = "no percentages, and 25.5 % in row 1 has a percent sign; leave it out"
+    for read in (
+        lambda: read_new(numbers, "share\n25.5 %\n"),
+        lambda: numbers.read(table_of_records([{"share": "25.5 %"}], numbers)),
+    ):
+        with pytest.raises(FormatError, match=words):
+            read()
+    (tmp_path / "t.csv").write_text("share,y\n" + "7 %,1\n5,0\n" * 5)
+    with pytest.raises(FormatError, match="with and without a percent sign, such as '7 %' and '5'"):
+        find_training_data(read_table(tmp_path / "t.csv"), "y")

@@ -53,6 +53,9 @@ class Schema:
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
 
+    percentages: tuple[str, ...] | None = None
+    """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
+
     @property
     def feature_names(self) -> list[str] | None:
         """Names of the columns that are used; None where they have none."""
@@ -157,6 +160,7 @@ class Schema:
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
+            percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
         )
 
@@ -177,6 +181,8 @@ class Schema:
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             cells, numbers = _read_column(table, name, kind)
+            if kind == "number" and self.percentages is not None:
+                _check_percentages(table, name, cells, name in self.percentages)
             if name in self.year_first:
                 _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
@@ -261,6 +267,26 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
     return cells, days
+
+
+def _has_percent_sign(table: RawTable, name: str) -> bool:
+    signs = table.percent_signs(name)
+    return signs is not None and bool(signs.any())
+
+
+def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected: bool) -> None:
+    """Refuse a number with a percent sign among those without, and the reverse.
+
+    Numbers that are not written, as in a DataFrame, are taken as they are.
+    """
+    signs = table.percent_signs(name)
+    wrong = np.zeros(len(numbers), bool) if signs is None else signs != expected
+    for row in np.flatnonzero(wrong & (np.nan_to_num(numbers) != 0)):
+        shown = f"{numbers[row]:g}" if expected else f"{100 * numbers[row]:g} %"
+        has = "no percent sign; write it like 25 %" if expected else "a percent sign; leave it out"
+        of = "percentages" if expected else "numbers that are no percentages"
+        text = f"column {shorten(name)} holds {of}, and {shown} in row {row + 1} has {has}"
+        raise table.error(text)
 
 
 def _check_order(table: RawTable, name: str, cells: np.ndarray) -> None:
@@ -353,7 +379,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     texts = ([x for x in cells[n] if isinstance(x, str)] for n in schema.of_kind("number"))
     decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
-    return RawTable(source, frame, names, decimal=decimal)
+    return RawTable(source, frame, names, decimal=decimal, percentages=frozenset())
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
