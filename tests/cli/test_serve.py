@@ -135,6 +135,48 @@ def test_rows_that_do_not_fit(client, row, words):
     assert error.count("\n") == 0
 
 
+def test_notes_are_those_of_predict(client, folder, capsys):
+    row = {"plot": PLOT, "country": "xx", "runtime": 5000}
+    path = folder / "strange.csv"
+    path.write_text(f'plot,country,runtime\n"{PLOT}",xx,5000\n"{PLOT}",fr,\n')
+    assert main(["predict", str(folder / "model.labelkin"), str(path)]) == 0
+    printed = " ".join(capsys.readouterr().err.split())
+    csv = {"content": path.read_bytes(), "headers": {"content-type": "text/csv"}}
+    for sent, name in (
+        ({"json": [row, {"plot": PLOT, "country": "fr"}]}, "request"),
+        (csv, "table"),
+    ):
+        notes = client.post("/predict", **sent).json()["notes"]
+        assert len(notes) == 3
+        for note, words in zip(notes, ("runtime above any", "missing value", "'xx'"), strict=True):
+            assert words in note
+            assert note.removeprefix(f"The {name}: ") in printed
+    assert (
+        client.post("/predict", json=row | {"country": "fr", "runtime": 100}).json()["notes"] == []
+    )
+
+
+def test_percentages_and_numbers_of_a_german_table(tmp_path):
+    places = ["nord", "süd"] * 15
+    rows = [f"{5 + i % 20},5 %;8{i % 25:02}.187;{one};{i % 2}" for i, one in enumerate(places)]
+    (tmp_path / "t.csv").write_text("\n".join(["rabatt;umsatz;ort;ja", *rows]))
+    out = ["--model", "logistic", "-q", "--out", tmp_path / "m.labelkin"]
+    words = ["fit", tmp_path / "t.csv", "--labels", "ja", *out]
+    assert main([str(word) for word in words]) == 0
+    client = client_of(tmp_path / "m.labelkin")
+    schema = client.get("/schema").json()
+    assert [column.get("unit") for column in schema["columns"]] == ["%", None, None]
+    of = schema["request"]["properties"]["rows"]["items"]["properties"]
+    assert of["rabatt"]["type"] == ["string", "null"]
+    row = {"rabatt": "7,5 %", "umsatz": "819.187", "ort": "nord"}
+    written, given = predict(client, row, row | {"umsatz": 819187})
+    assert written["probabilities"] == given["probabilities"]
+    assert client.post("/predict", json=row).json()["notes"] == []
+    for wrong in (7.5, "7,5"):
+        error = error_of(client, row | {"rabatt": wrong})
+        assert "'rabatt' holds percentages, and 7.5 in row 1 has no percent sign" in error
+
+
 def test_csv_that_does_not_fit(client):
     for content in (b"", b"a,b\n1,2\n", b'plot,country\n"open', b"\x00\x01\x02"):
         answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})

@@ -36,7 +36,7 @@ class Echo:
 
     def read(self, sent):
         if isinstance(sent, bytes):
-            return RequestRows(np.array(sent.decode().splitlines()[1:]), {})
+            return RequestRows(np.array(sent.decode().splitlines()[1:]), {}, ["mind"])
         if "bad" in sent:
             raise BadRows("row 1 is bad.")
         return RequestRows(np.array(sent, dtype=object), {})
@@ -100,6 +100,27 @@ def test_rows_of_csv(client, service):
     csv = {"content-type": "text/csv; charset=utf-8"}
     answer = client.post("/predict?explain=1", content=b"text\na\nb\n", headers=csv)
     assert [row["labels"] for row in answer.json()["rows"]] == [["a"], ["b"]]
+    assert answer.json()["notes"] == ["mind"]
+    assert service.explained == [0]
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+@pytest.mark.parametrize(
+    ("body", "labels"),
+    [
+        ('["a", "b"]', ["a", "b"]),
+        ('"a"\n"b"\n', ["a", "b"]),
+        ('{"size": 1}', [{"size": 1}]),
+        ('[{"size": 1}]', [{"size": 1}]),
+        ('{"size": 1}\r\n\r\n{"size": 2}', [{"size": 1}, {"size": 2}]),
+        ("\ufeff[1]", [1]),
+    ],
+)
+def test_rows_alone(client, service, kind, body, labels):
+    sent = {"content": body.encode(), "headers": {"content-type": kind}}
+    answer = client.post("/predict?explain=1", **sent)
+    assert answer.status_code == 200, answer.text
+    assert [row["labels"] for row in answer.json()["rows"]] == [[one] for one in labels]
     assert service.explained == [0]
 
 

@@ -5,11 +5,13 @@ arrays from a file checks them here.
 """
 
 import io
+import json
 import math
+import re
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +19,8 @@ import numpy as np
 
 from labelkin._utils.files import shorten
 from labelkin._utils.limits import check_archive, read_part
+
+_SPACE = re.compile(r"\s*")
 
 
 def check_json(value: Any, form: Any) -> None:
@@ -47,6 +51,14 @@ def check_json(value: Any, form: Any) -> None:
         valid = value is None if form is None else form in (type(value), object)
     if not valid:
         raise ValueError(f"{shorten(repr(value))} is not expected there")
+
+
+def iter_json(text: str, **options: Any) -> Iterator[Any]:
+    """Yield the JSON values in a text, one after the other, such as one per line."""
+    decoder, at = json.JSONDecoder(object_pairs_hook=unique_fields, **options), 0
+    while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        found, at = decoder.raw_decode(text, at)
+        yield found
 
 
 def unique_fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

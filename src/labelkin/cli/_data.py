@@ -112,10 +112,7 @@ class SavedModel:
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
-            features = schema.read(table, notes.pending)
-            new = self.classifier.list_new_categories(features)
-        notes.pending += [f"{table.source}: {text}" for text in new]
-        return table, features
+            return table, self.classifier.read_rows(table, notes.pending)
 
     def read_training(self, given: Path | None, reading: ReadingOptions) -> "RawTable | None":
         """Return the rows on which the model was fitted, from the file that is given.

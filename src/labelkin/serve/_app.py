@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from labelkin._utils.optional import import_optional
-from labelkin._utils.untrusted import unique_fields
+from labelkin._utils.untrusted import iter_json
 from labelkin.serve._guard import guard
 from labelkin.serve._service import BadRows, Limits, Service
 
@@ -22,6 +22,7 @@ _SHEETS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "application/vnd.oasis.opendocument.spreadsheet",
 )
+_JSON = ("application/json", "application/x-ndjson", "application/jsonl")
 _STRINGS = ("text", "date")  # kinds of columns whose values are strings
 
 
@@ -55,7 +56,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
 
     async def predict(request: Request) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in ("application/json", "text/csv", *_SHEETS):
+        if kind not in (*_JSON, "text/csv", *_SHEETS):
             text = "Send rows as application/json, or a table as text/csv or a spreadsheet."
             raise BadRows(text, 415)
         try:
@@ -66,18 +67,18 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                     if len(body) > limits.bytes:
                         text = f"The rows take more than {limits.bytes / 1e6:g} MB; send fewer."
                         raise BadRows(text, 413)
-                if kind == "application/json":
-                    sent, explain = _parse(body)
-                else:
-                    listed = request.query_params.get("explain", "").split(",")
-                    if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
-                        raise BadRows("explain is a list of row numbers, separated by commas.")
-                    sent, explain = bytes(body), [int(part) for part in listed if part]
-                rows = await computing.run(sent, explain)
+                listed = request.query_params.get("explain", "").split(",")
+                if not all(_NUMBER.fullmatch(part) for part in filter(None, listed)):
+                    raise BadRows("explain is a list of row numbers, separated by commas.")
+                sent: Any = bytes(body)
+                explain: Any = [int(part) for part in listed if part]
+                if kind in _JSON:
+                    sent, explain = _parse(sent, explain)
+                notes, rows = await computing.run(sent, explain)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
-        return JSONResponse({"model": model["name"], "rows": rows})
+        return JSONResponse({"model": model["name"], "notes": notes, "rows": rows})
 
     async def answer_error(_: Request, error: Any) -> Response:
         if isinstance(error, BadRows):
@@ -113,10 +114,7 @@ def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     n = model["n_features"]
     row = {"type": "array", "items": {"type": "number"}, "minItems": n, "maxItems": n}
     if model["columns"] is not None:
-        columns = {
-            one["name"]: {"type": ["number"] * (one["kind"] not in _STRINGS) + ["string", "null"]}
-            for one in model["columns"]
-        }
+        columns = {one["name"]: _value_schema(one) for one in model["columns"]}
         text = "Columns of the training data; a missing value is null, others are ignored."
         row = {"type": "object", "properties": columns, "description": text}
     numbers = {"type": "array", "items": {"type": "integer", "minimum": 1}}
@@ -127,11 +125,21 @@ def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     }
     rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
     return {
+        "description": "The rows may also be sent alone: as a list, or as one row or more, such "
+        "as one per line.",
         "type": "object",
         "properties": {"rows": rows, "explain": explain},
         "required": ["rows"],
         "additionalProperties": False,
     }
+
+
+def _value_schema(column: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of the values of a column."""
+    if "unit" in column:
+        text = "A percentage with its sign, as in 25 %."
+        return {"type": ["string", "null"], "description": text}
+    return {"type": ["number"] * (column["kind"] not in _STRINGS) + ["string", "null"]}
 
 
 class _Worker:
@@ -145,8 +153,8 @@ class _Worker:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, sent: Any, explain: list[int] | bool) -> list[dict[str, Any]]:
-        """Return the predictions of the rows of a request, some of them explained."""
+    async def run(self, sent: Any, explain: list[int] | bool) -> tuple[list[str], list[Any]]:
+        """Return notes on the rows of a request and their predictions, some explained."""
         limits = self.limits
         in_thread = partial(asyncio.get_running_loop().run_in_executor, self.pool)
         if self.n_requests > limits.waiting:
@@ -171,27 +179,39 @@ class _Worker:
             for number in wanted:
                 why = await in_thread(self.service.explain, rows, number - 1)
                 found[number - 1]["explanation"] = why
-            return found
+            return list(rows.notes), found
         finally:
             self.n_requests -= 1
 
 
-def _parse(body: bytearray) -> tuple[Any, Any]:
-    """Return the rows and the numbers of those to explain."""
+def _parse(body: bytes, explain: Any) -> tuple[Any, Any]:
+    """Return the rows and the numbers of those to explain, by default `explain`.
+
+    The body is an object with both, a list of rows, or one row or more, such as one per line.
+    """
 
     def refuse(name: str) -> None:
         raise ValueError(f"{name} is not a number in JSON")
 
     try:
-        value = json.loads(body, parse_constant=refuse, object_pairs_hook=unique_fields)
-        json.dumps(value, ensure_ascii=False).encode()  # fails for half a character, as in \\ud800
+        text = body.decode(json.detect_encoding(body))
+        values = list(iter_json(text, parse_constant=refuse))
+        json.dumps(values, ensure_ascii=False).encode()  # fails for half a character, as in \\ud800
+        if not values:
+            raise ValueError("it is empty")
     except (ValueError, RecursionError) as error:
         raise BadRows(f"The body is not JSON ({str(error)[:100]}).") from None
-    if not isinstance(value, dict) or not isinstance(value.get("rows"), list) or not value["rows"]:
-        raise BadRows('Send {"rows": [...]} with at least one row; GET /schema shows its form.')
+    value = values[0] if len(values) == 1 else values
+    if not isinstance(value, dict) or "rows" not in value:
+        value = {"rows": [value] if value and isinstance(value, dict) else value}
+    if not isinstance(value["rows"], list) or not value["rows"]:
+        raise BadRows(
+            'Send at least one row, as {"rows": [...]}, a list, or one object per line; GET '
+            "/schema shows its form."
+        )
     if unknown := sorted(set(value) - {"rows", "explain"}):
         raise BadRows(f"The request has no field {unknown[0]!r}; it has rows and explain.")
-    explain = value.get("explain", False)
+    explain = value.get("explain", explain)
     listed = isinstance(explain, list) and all(type(i) is int for i in explain)
     if not (isinstance(explain, bool) or listed):
         raise BadRows("explain is true, false, or a list of row numbers.")

@@ -1,5 +1,6 @@
 """A classifier of tables behind the application: its description, rows and predictions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -44,10 +45,12 @@ class Limits:
 
 
 class RequestRows(NamedTuple):
-    """Rows of a request: features as the model takes them, and columns that identify the rows."""
+    """Rows of a request: features as the model takes them, and what identifies the rows."""
 
     features: Any
     shown: dict[str, list[str]]
+    notes: Sequence[str] = ()
+    """What the sender should know about the rows, as ``labelkin predict`` prints it."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ class Service:
     def describe(self) -> dict[str, Any]:
         """Return name, labels (of thousands the first ones) and columns of the model.
 
-        ``columns`` is a list of {name, kind, values}: kind is number, text, category, date or
-        any, values are the known categories. None: rows are lists of ``n_features`` numbers.
+        ``columns`` is a list of {name, kind, values, unit}: kind is number, text, category, date
+        or any, values are the known categories, unit is % for percentages. None: rows are lists
+        of ``n_features`` numbers.
         """
         schema, labels = self.model.schema_, self.model.label_columns_
         kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
@@ -76,6 +80,7 @@ class Service:
         columns = [
             {"name": name, "kind": _KINDS.get(kind, kind)}
             | ({"values": values[name]} if name in values else {})
+            | ({"unit": "%"} if name in (schema.percentages or ()) else {})
             for name, kind in kinds.items()
         ]
         return {
@@ -94,13 +99,14 @@ class Service:
 
         They are a CSV file, a spreadsheet or records in JSON as bytes, or a list of JSON values.
         """
-        schema = self.model.schema_
+        schema, notes = self.model.schema_, list[str]()
         try:
             if isinstance(sent, bytes):
                 table = parse_table(sent, "The table", **schema.reading)
             else:
                 table = table_of_records(sent, schema, source="The request")
-            return RequestRows(schema.read(table), identify_rows(table, schema))
+            features = self.model.read_rows(table, notes)
+            return RequestRows(features, identify_rows(table, schema), notes)
         except ValueError as error:
             raise BadRows(str(error)) from None
 

@@ -398,6 +398,12 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 )
         return found
 
+    def read_rows(self, table: RawTable, notes: list[str]) -> Any:
+        """Return the features of new rows, as `predict` takes them; remarks go to `notes`."""
+        features = self.schema_.read(table, notes)
+        notes += [f"{table.source}: {text}" for text in self.list_new_categories(features)]
+        return features
+
     def _read(self, X: Any) -> Any:
         """Return new rows as the pipeline takes them."""
         check_is_fitted(self)

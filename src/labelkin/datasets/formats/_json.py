@@ -1,7 +1,6 @@
 """Records in JSON: one object per line, or one array of them."""
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,14 +8,13 @@ from typing import Any
 from labelkin._utils.files import FormatError, reason, shorten
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
-from labelkin._utils.untrusted import unique_fields
+from labelkin._utils.untrusted import iter_json, unique_fields
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
 from labelkin.datasets.formats._columns import normal_form, split_names
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
 
-_SPACE = re.compile(r"\s*")
 _CURE = "write one object per line, or one array of objects"
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
@@ -75,14 +73,13 @@ def _left_out(names: list[str], options: Options, path: str) -> list[str]:
 
 def _parse(text: str, path: str) -> list[dict[str, Any]]:
     """Return the objects in a text, one after the other or in arrays."""
-    decoder, at, records = json.JSONDecoder(object_pairs_hook=unique_fields), 0, list[Any]()
-    while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]
-        try:
-            found, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            message = f"not JSON ({reason(error, 100)}); {_CURE}"
-            raise FormatError(path, message, error.lineno) from None
-        records += found if isinstance(found, list) else [found]
+    records = list[Any]()
+    try:
+        for found in iter_json(text):
+            records += found if isinstance(found, list) else [found]
+    except json.JSONDecodeError as error:
+        message = f"not JSON ({reason(error, 100)}); {_CURE}"
+        raise FormatError(path, message, error.lineno) from None
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             shown = shorten(json.dumps(record), 30)

@@ -26,7 +26,7 @@
       });
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.error);
-      tell("");
+      tell(found.notes.join("\n"));
       return found.rows;
     } catch (error) {
       tell(error instanceof TypeError ? "The model cannot be reached; is labelkin serve running?" : error.message, true);
@@ -69,9 +69,10 @@
   function field(column) {
     const label = make("label", undefined, { className: "field" });
     const title = make("span", `${column.name} `);
-    title.append(make("small", column.kind === "text" ? "" : column.kind));
+    title.append(make("small", column.unit ?? (column.kind === "text" ? "" : column.kind)));
     const input = make(column.kind === "text" ? "textarea" : "input");
     input.dataset.column = column.name;
+    input.dataset.unit = column.unit ?? "";
     input.autocomplete = "off";
     if (column.kind === "number") input.inputMode = "decimal";
     if (column.kind === "date") input.placeholder = "2025-12-31";
@@ -88,8 +89,8 @@
   async function predictForm(event) {
     event.preventDefault();
     const row = {};
-    for (const input of one("fields").querySelectorAll("[data-column]"))
-      row[input.dataset.column] = input.value.trim() === "" ? null : input.value;
+    for (const { value, dataset } of one("fields").querySelectorAll("[data-column]"))
+      row[dataset.column] = value.trim() === "" ? null : value.includes(dataset.unit) ? value : `${value} ${dataset.unit}`;
     const found = await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
     if (!found) return;
     one("one").replaceChildren(explanation(found[0]));
