@@ -9,7 +9,7 @@ from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import is_number
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._dates import find_day_first
+from labelkin.tabular._dates import find_day_first, needs_order
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -106,7 +106,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     day_first = find_day_first(distinct)
     if day_first is not None:
         order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
-        if all(re.match(r"\s*\d{4}", value) for value in distinct):
+        if not needs_order(distinct):
             order = ""
         elif not day_first:
             arguments.insert(0, "day_first_date")
