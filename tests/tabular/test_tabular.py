@@ -338,6 +338,38 @@ def test_no_dates(text):
     assert parse_date(text, day_first=False) is None
 
 
+POSTCODES = [f"{i % 30 * 137 + 1:05}" for i in range(45)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".json", "frame"])
+def test_codes_with_leading_zeros_are_no_numbers(suffix, tmp_path):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"zip": POSTCODES, "size": range(45), "part": ["0.5", "0.7", "1.5"] * 15})
+    if suffix == "frame":
+        table = RawTable.of(frame)
+    else:
+        path = tmp_path / f"t{suffix}"
+        write = {".csv": frame.to_csv, ".xlsx": frame.to_excel}
+        options = {"index": False} if suffix in write else {"orient": "records"}
+        write.get(suffix, frame.to_json)(path, **options)
+        table = read_table(path)
+        assert table.kind("part") == "number"
+    assert table.strings("zip").tolist() == POSTCODES
+    schema = Schema.find(table, ["size"])
+    assert schema.columns["zip"] == "category"
+    assert "zip" in schema.reading["as_strings"]
+
+
+def test_strings_of_numbers_in_a_frame():
+    few, many = ["10.5", "2.5", "3"] * 15, [f"{i * 1.37:.2f}" for i in range(45)]
+    table = RawTable.of(pd.DataFrame({"few": few, "many": many}))
+    schema = Schema.find(table)
+    assert schema.columns == {"few": "category", "many": "number"}
+    assert [guess.text for guess in table.guesses] == ["many: numbers"]
+    assert schema.read(table)["many"].tolist() == [float(cell) for cell in many]
+
+
 def test_midnight_and_noon():
     hours = [parse_date(f"3/14/2025 12:00 {half}", False).hour for half in ("AM", "PM")]
     assert hours == [0, 12]
