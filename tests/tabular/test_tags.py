@@ -77,6 +77,13 @@ def test_lists_of_objects_in_a_frame():
         ([27, 3, 10, 27, 3, 10], ["10", "27", "3"]),
         (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
+        (["Net (Mail, X), Friends", "Friends", "Net (Mail, X)"], ["Friends", "Net (Mail, X)"]),
+        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ['"Ham, eggs"', "Tea"]),
+        (["a), b)", "b)", "a)"], ["a)", "b)"]),
+        (["sad :(, happy :)", "sad :(", "happy :)"], ["happy :)", "sad :("]),
+        (['27" wide, 24" wide', '24" wide', '27" wide'], ['24" wide', '27" wide']),
+        (["a|b", "b", "[a]", "a"], ["a", "b"]),
+        (["[a (b, c), d]", "[d]"], ["a (b, c)", "d"]),
     ],
 )  # fmt: skip
 def test_the_separator_that_makes_the_fewest_labels(cells, expected):
@@ -108,6 +115,43 @@ def test_doubtful_labels_name_what_decides():
     assert "none (1)" in found["no_label"]
     assert doubts(["a;b", "b", "c"]) == {}
     assert doubts(["a, b;c", "c"], separator=";") == {}
+
+
+@pytest.mark.parametrize("separator", [",", ", ", ";"])
+def test_separators_in_brackets_with_a_given_separator(separator):
+    cells = [separator.join(["a (b, c; d)", "e"]), "e", "a (b, c; d)"]
+    assert names(cells, separator=separator) == ["a (b, c; d)", "e"]
+
+
+def test_many_brackets_take_linear_time():
+    with cpu_limit(5):
+        names(["(a, " * 300_000, "(a, " * 300_000 + ")" * 300_000, '"a, ' * 300_000])
+
+
+def test_labels_in_brackets_are_not_doubted():
+    assert doubts(["a (b, c); d", "d", "a (b, c)"]) == {}
+
+
+def test_labels_that_always_stand_side_by_side_are_doubted():
+    cells = ["Ham, eggs, Tea", "Tea", "Ham, eggs", "Toast, Tea", "Toast, Ham, eggs", "Tea, Toast"]
+    found = doubts(3 * cells)["separator"]
+    assert "'Ham' and 'eggs' always stand side by side: if ',' is part of a label" in found
+    assert doubts([*3 * cells, "eggs"]) == {}
+    assert doubts(cells) == {}  # too few rows to tell
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["(no genres listed)", "(none)", "No tags", "untagged", "none of the above", "keine"],
+)
+def test_words_for_none_are_doubted(word):
+    cells = ["a|b", word, "b", "a"]
+    assert f"{word} (1)" in doubts(cells)["no_label"]
+    assert names(cells, no_label=word.strip("()[]").upper()) == ["a", "b"]
+
+
+def test_other_words_are_not_doubted():
+    assert doubts(["no smoking|nonfiction", "nonfiction", "no smoking|unknown"]) == {}
 
 
 def test_spellings_and_words_for_none():
