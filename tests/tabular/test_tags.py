@@ -5,7 +5,7 @@ import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import FormatError, RawTable
-from labelkin.tabular import LabelColumns, split_labels
+from labelkin.tabular import LabelColumns, find_training_data, split_labels
 from support.damaged import cpu_limit
 
 pd = pytest.importorskip("pandas")
@@ -33,6 +33,8 @@ def doubts(cells, **options):
         (["[{'id': 37, 'name': 'python'}]", "[{'id': 1, 'name': \"it's\"}]"], ["it's", "python"]),
         (['["a \\"b\\"", "\\u00e9t\\u00e9"]'], ['a "b"', "été"]),
         (["[3, 10]", "[27]"], ["10", "27", "3"]),
+        (["('a', 'b')", "('b',)", "()"], ["a", "b"]),
+        (["[np.str_('a'), np.str_('b')]", "[np.str_('b')]"], ["a", "b"]),
         (["<python><pandas>", "<python>"], ["pandas", "python"]),
     ],
 )  # fmt: skip
@@ -93,6 +95,17 @@ def test_the_separator_that_makes_the_fewest_labels(cells, expected):
 def test_hashes_are_split_at_spaces():
     for cells in (["#red", "#blue"], ["#red/a #blue", "#blue"]):
         assert find(cells)[0].separator == " "
+
+
+def test_a_row_for_each_label_is_remarked_on():
+    texts = [f"text {i // 2}" for i in range(20)]
+    for tags, is_said in (
+        (["a", "b"] * 10, True),
+        (["a", "a"] * 10, False),
+        (["a;b", "b"] * 10, False),
+    ):
+        found = find_training_data(pd.DataFrame({"text": texts, "tags": tags}), "tags")
+        assert any("join them into one row" in note for note in found.notes) == is_said
 
 
 def test_measurements_are_no_tags():

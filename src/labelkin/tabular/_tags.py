@@ -31,8 +31,9 @@ _NONE = re.compile(
 
 _CONJUNCTIONS = {"and", "or", "&", "+", "und", "oder", "et", "ou", "y", "e"}
 
-# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
-_LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
+# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'], ('a',) or [a, b].
+_LIST = re.compile(r"\s*[\[(](?P<items>.*)[\])]\s*", re.DOTALL)
+_NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 # Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
@@ -215,13 +216,13 @@ def _list_items(cell: str) -> list[Any] | None:
     written = _LIST.fullmatch(cell)
     if written is None:
         return None
-    items = written["items"]
+    items = _NUMPY.sub(r"\1", written["items"])
     if _ALL_QUOTED.fullmatch(items):
         try:
             return json.loads(cell)  # with its escapes
         except ValueError:
             return [one or other for one, other in _QUOTED.findall(items)]
-    return None if set(items) & set("[]'\"") else split_tags(items, ",")
+    return None if start[0] == "(" or set(items) & set("[]'\"") else split_tags(items, ",")
 
 
 def _parse(cell: str) -> list[Any]:
