@@ -504,3 +504,21 @@ def test_records_may_have_decimal_commas():
     assert numbers({"x": "55.5"}, {"x": "1,234"}, {"x": "12 €"}) == [55.5, 1234, 12]
     with pytest.raises(ValueError, match="column 'x' holds '55,5' in row 1, not a number"):
         numbers({"x": "55,5"}, {"x": "1,234.5"})
+
+
+def test_texts_of_records_are_read_by_the_decimal_mark_of_the_model(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x;y\n" + "".join(f"1.0{i}2,5;{i % 2}\n" for i in range(9)))
+    schema = find_training_data(read_table(path), "y").schema
+    assert schema.decimal == ","
+    rows = [{"x": "819.187"}, {"x": 819.187}, {"x": "1,5"}, {"x": 7}, {"x": "1.5"}]
+    expected = [819187, 819.187, 1.5, 7, 1.5]
+    assert schema.read(table_of_records(rows, schema))["x"].tolist() == expected
+    assert schema.read(table_of_records(rows[:1], schema))["x"].tolist() == expected[:1]
+    # A file of such records, and one cell of a table that has others.
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows[:4])))
+    found = schema.read(read_table(tmp_path / "t.jsonl", **schema.reading))
+    assert found["x"].tolist() == expected[:4]
+    path.write_text('x\n"819.187"\n"7,5 %"\n')
+    found = read_table(path, decimal=",").numbers("x")
+    assert found.tolist() == [819187, 0.075]

@@ -157,13 +157,8 @@ def parse_number(text: str, decimal: str) -> float:
 
 
 def parse_cell(text: str, decimal: str) -> float:
-    """Return the number that a cell is, in Python's notation or as people write it."""
-    try:
-        return parse_plain_number(text)
-    except ValueError:
-        if not is_number(text, decimal):
-            raise
-        return parse_number(text, decimal)
+    """Return the number that a cell is, as people write it or else in Python's notation."""
+    return parse_number(text, decimal) if is_number(text, decimal) else parse_plain_number(text)
 
 
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:

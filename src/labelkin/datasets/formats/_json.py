@@ -44,17 +44,17 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
         names += absent
     budget.take_cells(2 * len(records) * len(names), len(names))
-    columns, lists = {}, {}
+    columns, lists, mark = {}, {}, options.decimal or "."
     for name in names:
         cells = [record.get(name) for record in records]
         if any(isinstance(cell, list) for cell in cells):
             lists[name] = cells
         try:
-            columns[name] = make_column(map(_as_cell, cells))
+            columns[name] = make_column(_as_cell(cell, mark) for cell in cells)
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    found = make_table(columns, path, guesses, replace(options, decimal="."))
+    found = make_table(columns, path, guesses, replace(options, decimal=mark))
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found
@@ -101,7 +101,11 @@ def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterat
             yield name, value
 
 
-def _as_cell(value: Any) -> str | None:
+def _as_cell(value: Any, decimal: str) -> str | None:
+    """Return a value as it would be written in a table with this decimal mark."""
     if value is None or isinstance(value, list):
         return None if value is None else "list"
-    return str(value).lower() if isinstance(value, bool) else as_string(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    written = as_string(value)
+    return written.replace(".", decimal) if isinstance(value, float) else written

@@ -175,10 +175,12 @@ class RawTable:
         if kind != "string":
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         values = np.full(self.n_rows, np.nan)
-        for row, cell in enumerate(self.strings(name)):
+        column = self.column(name)
+        for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
-                if cell is not None:
-                    values[row] = parse_cell(cell, self.decimal)
+                if not gone:
+                    is_text = isinstance(cell, str)
+                    values[row] = parse_cell(cell, self.decimal) if is_text else cell
             except ValueError:
                 shown = shorten(cell, 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
