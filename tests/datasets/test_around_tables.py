@@ -88,7 +88,10 @@ def test_merged_and_hidden_cells_of_a_workbook(tmp_path):
     found = read_table(tmp_path / "t.xlsx")
     assert found.data["region"].tolist() == ["N"] * 3 + ["S"] * 3
     assert found.data["share"].tolist() == [i / 100 for i in range(6)]
-    assert [one.text for one in found.guesses] == ["sheet now, one of 2"]
+    assert [one.text for one in found.guesses] == [
+        "sheet now, one of 2",
+        "share: percentages, 10% is 0.1",
+    ]
     sheet = "region,share,note\n" + "".join(f"N,{i}%,n{i}\n" for i in range(6))
     same = parse_table(sheet.encode(), "t.csv")
     assert same.data["share"].tolist() == found.data["share"].tolist()

@@ -99,6 +99,24 @@ def test_a_sheet_of_excel(tmp_path):
     assert read(path, sheet="other", labels="y").target.tolist() == [[1]]
 
 
+def test_percentages_have_their_sign(tmp_path):
+    number = '<row><c t="str"><v>a</v></c><c t="str"><v>b</v></c><c t="str"><v>c</v></c></row>'
+    for value in ("0.07", "1", "1E-3"):
+        number += f'<row><c s="1"><v>{value}</v></c><c s="2"><v>{value}</v></c>'
+        number += f'<c s="3"><v>{value}</v></c></row>'
+    styles = """<s><numFmts><numFmt numFmtId="170" formatCode="#,##0.0 %"/><numFmt numFmtId="171"
+    formatCode="0.00&quot;%&quot;"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="9"/>
+    <xf numFmtId="170"/><xf numFmtId="171"/></cellXfs></s>"""
+    parts = {"xl/styles.xml": styles, "xl/worksheets/sheet1.xml": f"<w>{number}</w>"}
+    found = read_table(write_bytes(tmp_path / "t.xlsx", xlsx(**parts)))
+    assert found.percentages == {"a", "b"}
+    assert found.data["a"].tolist() == found.data["c"].tolist() == [0.07, 1, 0.001]
+    share = {"office__value_type": "percentage", "office__value": "0.07"}
+    rows = row(cell("a"), cell("b")) + row(cell("7 %", **share), cell("x")) * 2
+    found = read_table(write_bytes(tmp_path / "t.ods", ods(rows)))
+    assert (found.percentages, found.data["a"].tolist()) == ({"a"}, [0.07, 0.07])
+
+
 def test_a_sheet_of_libreoffice(tmp_path):
     number = {"office__value_type": "float", "office__value": "2"}
     note = "<office:annotation><text:p>mind</text:p></office:annotation>"

@@ -522,3 +522,68 @@ def test_texts_of_records_are_read_by_the_decimal_mark_of_the_model(tmp_path):
     path.write_text('x\n"819.187"\n"7,5 %"\n')
     found = read_table(path, decimal=",").numbers("x")
     assert found.tolist() == [819187, 0.075]
+
+
+def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
+    def schema_of(cells, **columns):
+        return find(table(when=cells * 3, x=np.arange(9) / 7, y=[0, 1, 1] * 3), columns=columns)
+
+    new = {"x": [1.5, 2.5]}
+    iso = ["2025-01-02", "2025-02-03 12:00", "2025-03-14"]
+    words = "'when' holds '02/04/2025' in row 2, in which the day or the month may be first; write "
+    with pytest.raises(FormatError, match=words + "the year first.*'day_first_date'"):
+        schema_of(iso).read(table(when=["2025-04-02", "02/04/2025"], **new))
+    # What can be read in one way only is read.
+    plain = ["02.04.2025", "12/31/2025"]
+    assert schema_of(iso).read(table(when=plain, **new))["when"].tolist() == plain
+    # The order is known of other models.
+    both = ["02/04/2025", "2025-04-02"]
+    for schema in (
+        schema_of(iso, when="date"),
+        schema_of(iso, when="day_first_date"),
+        schema_of(["1/31/2025", "2/28/2025", "2025-03-14"]),
+    ):
+        assert schema.read(table(when=both, **new))["when"].tolist() == both
+
+
+def test_percentages_keep_their_sign(tmp_path):
+    """25.5 is never read as 2550 %, nor 25.5 % as 0.255 of another unit."""
+
+    def read_new(schema, text, suffix="csv"):
+        path = tmp_path / f"new.{suffix}"
+        path.write_text(text)
+        return schema.read(read_table(path, **schema.reading))["share"].tolist()
+
+    def schema_of(sign):
+        lines = [f"{i}.5{sign},{i % 2}\n" for i in range(9)]
+        (tmp_path / "t.csv").write_text("share,y\n" + "".join(lines))
+        return find_training_data(read_table(tmp_path / "t.csv"), "y").schema
+
+    shares, numbers = schema_of(" %"), schema_of("")
+    assert (shares.percentages, numbers.percentages) == (("share",), ())
+    assert shares.ranges == {"share": [0.005, 0.085]}
+    assert read_new(shares, "share\n25.5%\n0\n3 %\n") == [0.255, 0, 0.03]
+    assert read_new(numbers, "share\n25.5\n") == [25.5]
+    assert shares.read(table_of_records([{"share": "25.5 %"}], shares))["share"].tolist() == [0.255]
+    # A DataFrame has no signs: its numbers are what a table of percentages is read as.
+    assert shares.read(pd.DataFrame({"share": [0.255]}))["share"].tolist() == [0.255]
+    words = "'share' holds percentages, and 25.5 in row 2 has no percent sign; write it like 25 %"
+    for read in (
+        lambda: read_new(shares, "share\n0\n25.5\n"),
+        lambda: read_new(shares, "share\n7 %\n25.5\n"),
+        lambda: read_new(shares, '{"share": "7 %"}\n{"share": 25.5}', "jsonl"),
+        lambda: shares.read(table_of_records([{"share": None}, {"share": 25.5}], shares)),
+        lambda: shares.read(table_of_records([{"share": "7%"}, {"share": "25.5"}], shares)),
+    ):
+        with pytest.raises(FormatError, match=words):
+            read()
+    words = "no percentages, and 25.5 % in row 1 has a percent sign; leave it out"
+    for read in (
+        lambda: read_new(numbers, "share\n25.5 %\n"),
+        lambda: numbers.read(table_of_records([{"share": "25.5 %"}], numbers)),
+    ):
+        with pytest.raises(FormatError, match=words):
+            read()
+    (tmp_path / "t.csv").write_text("share,y\n" + "7 %,1\n5,0\n" * 5)
+    with pytest.raises(FormatError, match="with and without a percent sign, such as '7 %' and '5'"):
+        find_training_data(read_table(tmp_path / "t.csv"), "y")

@@ -204,6 +204,8 @@ _SCHEMA = {
     "ranges": (None, {str: [float]}),
     "n_rows": int,
     "identifiers": [str],
+    "year_first": [str],
+    "percentages": (None, [str]),
 }
 _LABELS = {
     "names": [str],

@@ -81,6 +81,11 @@ def needs_order(values: Iterable[str]) -> bool:
     return any(_YEAR_LAST.fullmatch(value) for value in values)
 
 
+def has_order(cells: Iterable[str | None]) -> bool:
+    """Return whether any date reads differently with the day first than with the month first."""
+    return any(cell and parse_date(cell, True) != parse_date(cell, False) for cell in cells)
+
+
 def find_day_first(values: Iterable[str]) -> bool | None:
     """Return whether the day comes before the month; None: the values are not dates.
 

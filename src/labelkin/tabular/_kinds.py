@@ -7,7 +7,7 @@ import numpy as np
 
 from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._dialect import are_numbers, is_number
+from labelkin.datasets.formats._dialect import are_numbers, is_number, unit_of
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._dates import find_day_first, needs_order
 
@@ -113,6 +113,14 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
     wrong = {value for value in distinct if not is_number(value, table.decimal)}
+    signs = {unit_of(value) == "%": value for value in sorted(distinct)}
+    if not wrong and len(signs) == 2:
+        raise table.error(
+            f"column {shorten(name)} holds numbers with and without a percent sign, such as "
+            f"{shorten(signs[True], 30)} and {shorten(signs[False], 30)}; write all of them alike, "
+            f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
+            "columns",
+        )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
     if are_many and not are_codes and are_numbers(distinct, table.decimal):

@@ -16,7 +16,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import guess_decimal
-from labelkin.tabular._dates import as_days, parse_date
+from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -50,6 +50,11 @@ class Schema:
     """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
     """Columns of the training data that told its rows apart and are not learned from."""
+    year_first: tuple[str, ...] = ()
+    """Columns of dates that began with the year: in others, day or month may be first."""
+
+    percentages: tuple[str, ...] | None = None
+    """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -142,6 +147,7 @@ class Schema:
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         numbers = {name: _read_column(table, name, kinds[name])[1] for name in measured}
+        dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
             kinds,
@@ -154,6 +160,8 @@ class Schema:
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
+            percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
+            year_first=tuple(name for name in dates if name not in columns),
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -173,6 +181,10 @@ class Schema:
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             cells, numbers = _read_column(table, name, kind)
+            if kind == "number" and self.percentages is not None:
+                _check_percentages(table, name, cells, name in self.percentages)
+            if name in self.year_first:
+                _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
                 gaps[name] = n_missing
@@ -257,6 +269,38 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
     return cells, days
 
 
+def _has_percent_sign(table: RawTable, name: str) -> bool:
+    signs = table.percent_signs(name)
+    return signs is not None and bool(signs.any())
+
+
+def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected: bool) -> None:
+    """Refuse a number with a percent sign among those without, and the reverse.
+
+    Numbers that are not written, as in a DataFrame, are taken as they are.
+    """
+    signs = table.percent_signs(name)
+    wrong = np.zeros(len(numbers), bool) if signs is None else signs != expected
+    for row in np.flatnonzero(wrong & (np.nan_to_num(numbers) != 0)):
+        shown = f"{numbers[row]:g}" if expected else f"{100 * numbers[row]:g} %"
+        has = "no percent sign; write it like 25 %" if expected else "a percent sign; leave it out"
+        of = "percentages" if expected else "numbers that are no percentages"
+        text = f"column {shorten(name)} holds {of}, and {shown} in row {row + 1} has {has}"
+        raise table.error(text)
+
+
+def _check_order(table: RawTable, name: str, cells: np.ndarray) -> None:
+    """Refuse a date in which either number may be the month."""
+    for row, cell in enumerate(cells):
+        if has_order([cell]) and parse_date(cell, day_first=True):
+            raise table.error(
+                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, in which the "
+                "day or the month may be first; write the year first, as in 2025-12-31, or fit the "
+                f"model with columns={{{name!r}: 'day_first_date'}} if the day is",
+                "columns",
+            )
+
+
 def _feature_names(
     table: RawTable, label_columns: set[str], columns: Mapping[str, str]
 ) -> list[str] | None:
@@ -335,7 +379,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     texts = ([x for x in cells[n] if isinstance(x, str)] for n in schema.of_kind("number"))
     decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
-    return RawTable(source, frame, names, decimal=decimal)
+    return RawTable(source, frame, names, decimal=decimal, percentages=frozenset())
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -95,7 +95,7 @@ def make_table(
         # In such a file, 1.234 is more than a thousand.
         points = [name for name in names if columns[name].type == "double"]
         texts |= {name: _distinct(cells[name]) for name in points}
-    grouped, units = [], []
+    grouped, units, percentages = [], [], []
     for name, values in texts.items():
         if not values or not are_numbers(values, mark):
             continue
@@ -106,12 +106,20 @@ def make_table(
         if unit := max(map(unit_of, values)):
             words = "percentages, 10% is 0.1" if unit == "%" else f"numbers in {unit}"
             units.append(Guess(f"{name}: {words}", ("category",)))
+            percentages += [name] if unit == "%" else []
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
     guesses += units
     frame = pyarrow.table(columns).to_pandas()
-    return RawTable(source, frame, list(columns), decimal=mark, guesses=guesses)
+    return RawTable(
+        source,
+        frame,
+        list(columns),
+        decimal=mark,
+        guesses=guesses,
+        percentages=frozenset(percentages),
+    )
 
 
 # ------------------------------------------------------------------------------ the header

@@ -164,13 +164,13 @@ def parse_cell(text: str, decimal: str) -> float:
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
-    Leading zeros, as in 01234, are those of a code. A percent sign must be at all numbers, a
+    Leading zeros, as in 01234, are those of a code. A percent sign must be at all numbers but 0, a
     currency may be missing.
     """
     cells = list(cells)
     if not all(is_number(cell, decimal) and not re.match(r"\s*0\d", cell) for cell in cells):
         return False
-    units = {unit_of(cell) for cell in cells}
+    units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
     return len(units) <= 1 or (len(units) == 2 and "" in units and "%" not in units)
 
 

@@ -23,7 +23,7 @@ from labelkin.datasets.formats._columns import (
     normal_form,
     split_names,
 )
-from labelkin.datasets.formats._dialect import parse_cell
+from labelkin.datasets.formats._dialect import parse_cell, unit_of
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -81,6 +81,8 @@ class RawTable:
     """Labels that the file holds apart from its columns; None: they are among the columns."""
     decimal: str = "."
     """Decimal mark of numbers in columns of strings."""
+    percentages: frozenset[str] | None = None
+    """Columns of numbers that are written with a percent sign; None: not known."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -186,6 +188,15 @@ class RawTable:
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
                 raise self.error(text) from None
         return values
+
+    def percent_signs(self, name: str) -> np.ndarray | None:
+        """Return which cells of a column have a percent sign; None: not known, as in an array."""
+        if self.kind(name) == "string":
+            cells = self.strings(name)
+            return np.array([cell is not None and unit_of(cell) == "%" for cell in cells])
+        if self.percentages is None:
+            return None
+        return np.full(self.n_rows, name in self.percentages)
 
     def strings(self, name: str) -> np.ndarray:
         """Return a column as strings, None where missing; numbers and dates are formatted."""

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from xml.etree import ElementTree
@@ -41,8 +42,9 @@ _EMPTY_CELLS = re.compile(rb"(?:<c(?:\s[^<>]*+)?/>\s*+)++(</row>)?")
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-# Numbers of Excel's own formats of dates, and what others have outside of quotes.
+# Numbers of Excel's own formats of dates and of percentages, and what others have outside of quotes.
 _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
+_PERCENT_FORMATS = {9, 10}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14
 
@@ -197,13 +199,17 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             epoch = datetime(1904, 1, 1)
     items = parse("xl/sharedStrings.xml", "si")
     strings = [_string_of(item) for name, item in items if name == "si"]
-    formats, dates = {*_DATE_FORMATS}, set()
+    formats = {"date": {*_DATE_FORMATS}, "percentage": {*_PERCENT_FORMATS}}
+    styles: dict[int, str] = {}
     for name, element in parse("xl/styles.xml", "numFmts", "cellXfs"):
         if name == "numFmts":
-            formats |= {int(one.attrib["numFmtId"]) for one in element if _is_date_format(one)}
+            for one in element:
+                if kind := _kind_of_format(one):
+                    formats[kind].add(int(one.attrib["numFmtId"]))
         elif name == "cellXfs":
             given = [int(style.get("numFmtId", 0)) for style in element]
-            dates = {number for number, format in enumerate(given) if format in formats}
+            for kind, known in formats.items():
+                styles |= {number: kind for number, one in enumerate(given) if one in known}
 
     def cells(part: str) -> _Cells:
         number = -1
@@ -218,7 +224,7 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             for cell in row:
                 place = _REFERENCE.fullmatch(cell.get("r", ""))
                 column = _column_number(place[1]) if place else column + 1
-                if text := _excel_text(cell, strings, dates, epoch):
+                if text := _excel_text(cell, strings, styles, epoch):
                     yield number, column, text, 1, 1
 
     return {name: partial(cells, part) for name, part in (sheets | hidden).items()}
@@ -230,12 +236,14 @@ def _string_of(item: Any) -> str:
     return "".join(one.text or "" for run in runs for one in run.iter() if _name(one) == "t")
 
 
-def _is_date_format(element: Any) -> bool:
+def _kind_of_format(element: Any) -> str | None:
     code = _NOT_FORMAT.sub("", element.get("formatCode", "")).lower()
-    return not {"y", "d"}.isdisjoint(code)
+    if not {"y", "d"}.isdisjoint(code):
+        return "date"
+    return "percentage" if "%" in code else None
 
 
-def _excel_text(cell: Any, strings: list[str], dates: set[int], epoch: datetime) -> str:
+def _excel_text(cell: Any, strings: list[str], styles: dict[int, str], epoch: datetime) -> str:
     """Return the value of a cell as text."""
     kind = cell.get("t", "n")
     text = "".join(_string_of(part) for part in cell if _name(part) == "is")
@@ -249,10 +257,20 @@ def _excel_text(cell: Any, strings: list[str], dates: set[int], epoch: datetime)
     if kind != "n":
         return text
     value = float(text)
-    if int(cell.get("s", 0)) in dates and 1 <= value < 3_000_000:
+    style = styles.get(int(cell.get("s", 0)))
+    if style == "date" and 1 <= value < 3_000_000:
         date = epoch + timedelta(seconds=round(86_400 * value))
         return str(date.date() if date.time() == datetime.min.time() else date)
-    return as_string(value) if math.isfinite(value) else ""
+    return _number_text(value, style)
+
+
+def _number_text(value: float, style: str | None) -> str:
+    """Return a number as text; one that is shown as a percentage has the sign."""
+    if not math.isfinite(value):
+        return ""
+    if style == "percentage":  # 0.07 times 100 is not quite 7 in binary
+        return f"{Decimal(repr(value)).scaleb(2):f}%"
+    return as_string(value)
 
 
 def _column_number(letters: str) -> int:
@@ -297,8 +315,7 @@ def _document_text(cell: Any, values: dict[str, str]) -> str:
     """Return the value of a cell as text."""
     kind = values.get("value-type", "")
     if kind in ("float", "percentage", "currency"):
-        value = float(values["value"])
-        return as_string(value) if math.isfinite(value) else ""
+        return _number_text(float(values["value"]), kind)
     if kind == "date":
         return values["date-value"].replace("T", " ").removesuffix(" 00:00:00")
     if kind == "boolean":
