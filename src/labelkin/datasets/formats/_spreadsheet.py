@@ -42,7 +42,7 @@ _EMPTY_CELLS = re.compile(rb"(?:<c(?:\s[^<>]*+)?/>\s*+)++(</row>)?")
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-# Numbers of Excel's own formats of dates and of percentages, and what others have outside of quotes.
+# Numbers of the formats of Excel for dates and percentages, and what others have outside of quotes.
 _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 _PERCENT_FORMATS = {9, 10}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
