@@ -84,8 +84,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
             if "one_error" in found.metrics
             else f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
         )
-    if has_one_label_each(found.y) and (remark := _compare_one_label(found)):
-        remarks.append(remark)
+    if has_one_label_each(found.y) and (one_label := _compare_one_label(found)):
+        remarks.append(one_label)
 
     # One half may be a poor threshold for the rare labels.
     judged = [one for one in found.per_label if one["rows"] >= FEW_ROWS]
