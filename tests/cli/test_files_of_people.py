@@ -220,6 +220,30 @@ def markdown(path):
     path.write_text("\n".join([*head, *rows, "", "Do you need more rows?"]) + "\n")
 
 
+def form(path):
+    """Options with commas, a code with a leading zero, and the time as the form writes it."""
+    options = {"billing": "Money (bills, refunds)", "shipping": "Parcels", "login": "Sign-in"}
+    stamps = pd.date_range("2025-03-01 08:05", periods=N, freq="7h")
+    columns = {
+        "Timestamp": stamps.strftime("%Y/%m/%d %I:%M:%S %p GMT+1"),
+        "Zip": [f"0{1000 + i % 12}" for i in range(N)],
+        "Tell us": TEXTS,
+        "Topics?": [", ".join(options[t] for t in tags) for tags in SETS],
+    }
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
+def films(path):
+    genres = ["(no genres listed)" if i % 9 == 4 else g for i, g in enumerate(joined("|"))]
+    pd.DataFrame({"movieId": range(N), "title": TEXTS, "genres": genres}).to_csv(path, index=False)
+
+
+def tweets(path):
+    stamps = pd.date_range("2025-03-01", periods=N).strftime("%a %b %d %H:%M:%S +0000 %Y")
+    cells = [str([np.str_(t) for t in tags]) for tags in SETS]
+    pd.DataFrame({"created_at": stamps, "text": TEXTS, "tags": cells}).to_csv(path, index=False)
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -245,6 +269,9 @@ FILES = [
     ("inspection.csv", inspection, ["--labels", NAMED], 3, "are unknown labels"),
     ("calls.parquet", calls, ["--labels", "tags"], 3, "missing values in wait, vip"),
     ("japanese.csv", japanese, ["--labels", "tags"], 3, "内容: text"),
+    ("form.csv", form, ["--labels", "Topics?"], 3, "category: Zip; date: Timestamp)"),
+    ("films.csv", films, ["--labels=genres", "--no-label=no genres listed"], 3, "split at '|'"),
+    ("tweets.csv", tweets, ["--labels", "tags"], 3, "created_at: dates (--category"),
     ("feedback.md", markdown, ["--labels", "tags"], 3, "a Markdown table"),
 ]  # fmt: skip
 

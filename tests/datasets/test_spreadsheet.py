@@ -220,6 +220,25 @@ def test_a_spreadsheet_that_was_sent():
         parse_table(xlsx(**{"xl/worksheets/sheet1.xml": rows}), "The table")
 
 
+def test_millions_of_empty_cells(tmp_path):
+    """Formats out to the last column: 29 kB took half a minute."""
+    ends = "".join(f'<c r="{letter}1" s="1"/>' for letter in "CDE") + "<c/>\n" * 16_000
+    rows = [
+        f'<row><c t="str"><v>{a}</v></c><c/><c t="str"><v>{b}</v></c>{ends}</row>'
+        for a, b in [("a", "y"), *[(i, i % 2) for i in range(400)]]
+    ]
+    path = write_bytes(tmp_path / "t.xlsx", sheet(f"<worksheet>{''.join(rows)}</worksheet>"))
+    with cpu_limit(5):
+        assert read_table(path).data.shape == (400, 2)
+
+
+def test_millions_of_empty_cells_before_others(tmp_path):
+    rows = f"<row>{'<c/>' * 16_000}<c><v>1</v></c></row>" * 400
+    path = write_bytes(tmp_path / "t.xlsx", sheet(f"<worksheet>{rows}</worksheet>"))
+    with cpu_limit(5), pytest.raises(FormatError, match="unpacks to more than"):
+        read_table(path)
+
+
 def test_mutated_spreadsheets(tmp_path):
     corpus = [xlsx(), ods(row(cell("a"), cell("y")) + row(cell("1"), cell("1")))]
     found = {

@@ -32,14 +32,14 @@ def test_methods_that_do_not_fit_are_in_several_tables(capsys, monkeypatch):
     assert out.count(f"{METRICS['micro_f1'].title}: ") == 1
 
 
-def test_labels_that_can_hardly_be_judged_come_last():
+def test_the_worst_labels_come_first_also_those_of_few_rows():
     y = np.repeat([[1, 1, 0, 1, 1], [0, 1, 0, 1, 0]], [3, 17], axis=0)
     y[0, 0] = 0
     labels = np.column_stack([np.zeros((20, 3)), y[:, 3:]]).astype(int)
     names = ["two", "twenty", "none", "found", "three found"]
     found = OutOfSample(names, np.arange(20), y, labels, labels * 0.9, np.full(5, 0.5))
     rows = label_figures(found)
-    assert [row["label"] for row in rows] == ["twenty", "found", "two", "three found", "none"]
+    assert [row["label"] for row in rows] == ["twenty", "two", "found", "three found", "none"]
 
 
 def test_means_over_labels_leave_out_those_that_cannot_be_judged():

@@ -415,3 +415,42 @@ def test_hostile_data_run_nothing_and_nothing_is_requested(visit):
     asked = requested_urls(page, "file:")
     assert asked
     assert all(url.startswith(("file:", "data:")) for url in asked), asked
+
+
+def test_rows_are_named_by_their_identifier(pages, tmp_path):
+    table = pd.read_csv(pages / "movies.csv")
+    labels = list(VOCABULARY)
+    table.insert(0, "film_id", [f"F-{7 * i}" for i in range(len(table))])
+    table.loc[0, labels] = np.nan  # left out: numbers are still those of the file
+    table.to_csv(tmp_path / "ids.csv", index=False)
+    data, model = str(tmp_path / "ids.csv"), str(tmp_path / "m.labelkin")
+    drop, quick = (
+        ["--missing-labels", "drop", "-q"],
+        ["--labels", ",".join(labels), "-m", "logistic"],
+    )
+    assert main(["evaluate", data, *quick, *drop, "--report", str(tmp_path / "folds.html")]) == 0
+    assert main(["fit", data, *quick, *drop, "--out", model]) == 0
+    assert main(["evaluate", model, data, *drop, "--report", str(tmp_path / "model.html")]) == 0
+    found = compare(MultiLabelLogisticRegression(), table, labels=labels, folds=2)
+    found.write_report(tmp_path / "python.html")
+    for name in ("folds.html", "model.html", "python.html"):
+        shown = re.findall(r"row (\d+) \((F-\d+)\)</span> (.*?)</p>", read(tmp_path / name))
+        assert shown
+        for number, identifier, words in shown:
+            row = table.iloc[int(number) - 1]
+            assert row["film_id"] == identifier
+            assert " ".join(row["plot"].split()[:3]) in words
+
+
+def test_labels_of_few_rows_are_marked_as_uncertain(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = pd.DataFrame({"common": X[:, 0] > 0, "rare": np.arange(60) % 15 == 0}).astype(int)
+    found = compare(MultiLabelLogisticRegression(), X, y, folds=3)
+    assert [row["label"] for row in found.per_label] == ["rare", "common"]
+    assert re.search(r"rare +~4 ", str(found))
+    assert "~ fewer than 10 rows: figures are uncertain" in str(found)
+    found.write_report(tmp_path / "page.html")
+    text = read(tmp_path / "page.html")
+    assert "rare</button> <small>uncertain: few rows</small>" in text
+    assert "common</button></th>" in text

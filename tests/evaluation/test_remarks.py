@@ -116,3 +116,30 @@ def test_poor_threshold_is_said(tmp_path):
     # Frequent labels that are found have no such remark.
     found = compare(MultiLabelLogisticRegression(C=1.0), X, y[:, :1], folds=4)
     assert not any("one half" in remark for remark in found.remarks)
+
+
+def test_rows_of_exactly_one_label_are_told_how_to_get_one(tmp_path, capsys):
+    pytest.importorskip("typer")
+    from labelkin.cli import main
+
+    rng = np.random.default_rng(0)
+    X, tag = rng.normal(size=(90, 2)), rng.integers(0, 3, 90)
+    X[np.arange(90), tag % 2] += 1
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "tag": np.array(["x", "y", "z"])[tag]})
+    table.to_csv(tmp_path / "one.csv", index=False)
+    words = [str(tmp_path / "one.csv"), "--labels", "tag", "--separator", ";"]
+    out = ["--out", str(tmp_path / "m.labelkin"), "--overwrite"]
+    assert main(["evaluate", *words, "--folds", "2"]) == 0
+    assert "with --decide subset_accuracy, rows get their most probable" in capsys.readouterr().err
+    assert main(["fit", *words, *out]) == 0
+    assert "predict with --decide subset_accuracy" in capsys.readouterr().err
+    decided = ["--decide", "subset_accuracy"]
+    predict = ["predict", out[1], words[0], "--out", str(tmp_path / "p.csv"), *decided]
+    assert main(predict) == 0
+    assert pd.read_csv(tmp_path / "p.csv")["labels"].notna().all()
+    capsys.readouterr()
+    assert main(["fit", *words, *out, *decided]) == 0
+    assert "exactly one label" not in capsys.readouterr().err
+    y = pd.DataFrame({"x": tag == 0, "others": tag >= 0}).astype(int)
+    found = compare(MLkNNClassifier(3), X, y, folds=2)  # two labels in some rows
+    assert not any("exactly one label" in remark for remark in found.remarks)

@@ -42,8 +42,7 @@ def test_unknown_names_are_answered_with_near_ones():
 def test_groups_name_what_exists(group):
     from labelkin.datasets import dataset_names
 
-    beyond_the_paper = {"bibtex", "corel5k"} if group.name == "holdout" else set()
-    assert set(group.datasets) <= set(dataset_names(paper=True)) | beyond_the_paper
+    assert set(group.datasets) <= set(dataset_names(paper=True))
     for name in group.methods:
         check_method(name, COMPARED)
 

@@ -138,6 +138,15 @@ def test_dates(form, trend):
     assert run(exported, cells[:0])[0].shape == (0, 8 if trend else 6)
 
 
+def test_dates_with_words_are_refused():
+    from labelkin.onnx._text import _date_encoder
+    from labelkin.tabular import DateEncoder
+
+    for date in ("14 Mar 2025", "3/14/2025 2:05 PM"):
+        with pytest.raises(ValueError, match="cannot be exported to ONNX; write them as 2025-03"):
+            _date_encoder(DateEncoder().fit([[date], [None]]), None)
+
+
 TALE = "the DETECTIVE a gun in café of Straße heist clown naïve widow party dog"
 WORDS = TALE.split()
 COLUMNS = {

@@ -287,6 +287,9 @@ def test_identifiers_are_left_out():
         (["12/31/2024", "1/2/2025 13:05", None], "date", "when: dates, month first"),
         (["31/12/2024", "1/2/2025", None], "day_first_date", "when: dates, day first"),
         (["2024-12-31", "2025-01-02T10:00:00Z", None], "date", "when: dates"),
+        (["3/14/2025 2:05 PM", "1/2/2025 12:10 AM", None], "date", "when: dates, month first"),
+        (["14 Mar 2025", "March 3, 2025", "2-Sept-25"], "date", "when: dates"),
+        (["2025/03/14 2:05:33 PM GMT+1", "2025/10/01 9:00:00 AM", None], "date", "when: dates"),
     ],
 )
 def test_dates(cells, kind, words):
@@ -310,6 +313,66 @@ def test_dates(cells, kind, words):
 def test_a_date_before_many_spaces_takes_linear_time():
     with cpu_limit(20):
         assert parse_date(f"2020-01-31 10:30{' ' * 10**5}x", False) is None
+        assert parse_date(f"Fri 14 Mar 2020{' ' * 10**5}x", False) is None
+        assert parse_date("Mar " * 10**5, False) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3/14/2025 2:05 PM", "3/14/25 2:05:00 p.m.", "03/14/2025, 02:05 pm", "14 Mar 2025 14:05",
+        "March 14, 2025 2:05 PM", "14-Mar-25 14:05", "14MAR2025 14:05", "14. März 2025, 14:05",
+        "Fri, 14 Mar 2025 14:05:00 +0000", "Fri Mar 14 14:05:00 +0000 2025", "14 mars 2025 14:05",
+        "Friday, March 14th, 2025 2:05 PM", "2025/03/14 2:05:00 PM GMT+1", "14/Mar/2025 14:05 CET",
+    ],
+)  # fmt: skip
+def test_dates_with_words(text):
+    assert str(parse_date(text, day_first=False)) == "2025-03-14 14:05:00"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["March 2025", "Mar-25", "14 Marketing 2025", "3/14/2025 14:05 PM", "31 Feb 2025", "May 1425"],
+)
+def test_no_dates(text):
+    assert parse_date(text, day_first=False) is None
+
+
+POSTCODES = [f"{i % 30 * 137 + 1:05}" for i in range(45)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".json", "frame"])
+def test_codes_with_leading_zeros_are_no_numbers(suffix, tmp_path):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"zip": POSTCODES, "size": range(45), "part": ["0.5", "0.7", "1.5"] * 15})
+    if suffix == "frame":
+        table = RawTable.of(frame)
+    else:
+        path = tmp_path / f"t{suffix}"
+        write = {".csv": frame.to_csv, ".xlsx": frame.to_excel}
+        options = {"index": False} if suffix in write else {"orient": "records"}
+        write.get(suffix, frame.to_json)(path, **options)
+        table = read_table(path)
+        assert table.kind("part") == "number"
+    assert table.strings("zip").tolist() == POSTCODES
+    schema = Schema.find(table, ["size"])
+    assert schema.columns["zip"] == "category"
+    assert "zip" in schema.reading["as_strings"]
+
+
+def test_strings_of_numbers_in_a_frame():
+    few, many = ["10.5", "2.5", "3"] * 15, [f"{i * 1.37:.2f}" for i in range(45)]
+    table = RawTable.of(pd.DataFrame({"few": few, "many": many}))
+    schema = Schema.find(table)
+    assert schema.columns == {"few": "category", "many": "number"}
+    assert [guess.text for guess in table.guesses] == ["many: numbers"]
+    assert schema.read(table)["many"].tolist() == [float(cell) for cell in many]
+
+
+def test_midnight_and_noon():
+    hours = [parse_date(f"3/14/2025 12:00 {half}", False).hour for half in ("AM", "PM")]
+    assert hours == [0, 12]
 
 
 def test_parts_of_dates():

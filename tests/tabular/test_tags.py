@@ -5,7 +5,7 @@ import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import FormatError, RawTable
-from labelkin.tabular import LabelColumns, split_labels
+from labelkin.tabular import LabelColumns, find_training_data, split_labels
 from support.damaged import cpu_limit
 
 pd = pytest.importorskip("pandas")
@@ -33,6 +33,8 @@ def doubts(cells, **options):
         (["[{'id': 37, 'name': 'python'}]", "[{'id': 1, 'name': \"it's\"}]"], ["it's", "python"]),
         (['["a \\"b\\"", "\\u00e9t\\u00e9"]'], ['a "b"', "été"]),
         (["[3, 10]", "[27]"], ["10", "27", "3"]),
+        (["('a', 'b')", "('b',)", "()"], ["a", "b"]),
+        (["[np.str_('a'), np.str_('b')]", "[np.str_('b')]"], ["a", "b"]),
         (["<python><pandas>", "<python>"], ["pandas", "python"]),
     ],
 )  # fmt: skip
@@ -77,6 +79,13 @@ def test_lists_of_objects_in_a_frame():
         ([27, 3, 10, 27, 3, 10], ["10", "27", "3"]),
         (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
+        (["Net (Mail, X), Friends", "Friends", "Net (Mail, X)"], ["Friends", "Net (Mail, X)"]),
+        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ['"Ham, eggs"', "Tea"]),
+        (["a), b)", "b)", "a)"], ["a)", "b)"]),
+        (["sad :(, happy :)", "sad :(", "happy :)"], ["happy :)", "sad :("]),
+        (['27" wide, 24" wide', '24" wide', '27" wide'], ['24" wide', '27" wide']),
+        (["a|b", "b", "[a]", "a"], ["a", "b"]),
+        (["[a (b, c), d]", "[d]"], ["a (b, c)", "d"]),
     ],
 )  # fmt: skip
 def test_the_separator_that_makes_the_fewest_labels(cells, expected):
@@ -86,6 +95,17 @@ def test_the_separator_that_makes_the_fewest_labels(cells, expected):
 def test_hashes_are_split_at_spaces():
     for cells in (["#red", "#blue"], ["#red/a #blue", "#blue"]):
         assert find(cells)[0].separator == " "
+
+
+def test_a_row_for_each_label_is_remarked_on():
+    texts = [f"text {i // 2}" for i in range(20)]
+    for tags, is_said in (
+        (["a", "b"] * 10, True),
+        (["a", "a"] * 10, False),
+        (["a;b", "b"] * 10, False),
+    ):
+        found = find_training_data(pd.DataFrame({"text": texts, "tags": tags}), "tags")
+        assert any("join them into one row" in note for note in found.notes) == is_said
 
 
 def test_measurements_are_no_tags():
@@ -108,6 +128,43 @@ def test_doubtful_labels_name_what_decides():
     assert "none (1)" in found["no_label"]
     assert doubts(["a;b", "b", "c"]) == {}
     assert doubts(["a, b;c", "c"], separator=";") == {}
+
+
+@pytest.mark.parametrize("separator", [",", ", ", ";"])
+def test_separators_in_brackets_with_a_given_separator(separator):
+    cells = [separator.join(["a (b, c; d)", "e"]), "e", "a (b, c; d)"]
+    assert names(cells, separator=separator) == ["a (b, c; d)", "e"]
+
+
+def test_many_brackets_take_linear_time():
+    with cpu_limit(5):
+        names(["(a, " * 300_000, "(a, " * 300_000 + ")" * 300_000, '"a, ' * 300_000])
+
+
+def test_labels_in_brackets_are_not_doubted():
+    assert doubts(["a (b, c); d", "d", "a (b, c)"]) == {}
+
+
+def test_labels_that_always_stand_side_by_side_are_doubted():
+    cells = ["Ham, eggs, Tea", "Tea", "Ham, eggs", "Toast, Tea", "Toast, Ham, eggs", "Tea, Toast"]
+    found = doubts(3 * cells)["separator"]
+    assert "'Ham' and 'eggs' always stand side by side: if ',' is part of a label" in found
+    assert doubts([*3 * cells, "eggs"]) == {}
+    assert doubts(cells) == {}  # too few rows to tell
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["(no genres listed)", "(none)", "No tags", "untagged", "none of the above", "keine"],
+)
+def test_words_for_none_are_doubted(word):
+    cells = ["a|b", word, "b", "a"]
+    assert f"{word} (1)" in doubts(cells)["no_label"]
+    assert names(cells, no_label=word.strip("()[]").upper()) == ["a", "b"]
+
+
+def test_other_words_are_not_doubted():
+    assert doubts(["no smoking|nonfiction", "nonfiction", "no smoking|unknown"]) == {}
 
 
 def test_spellings_and_words_for_none():

@@ -65,18 +65,26 @@ def test_a_quick_block_shows_nothing(terminal, monkeypatch):
     assert stream.getvalue() == ""
 
 
-def test_long_fits_are_announced_once(capsys):
-    with progress_bar("", 5, hidden=False, faster="--model logistic"):
-        for _ in range(2):
-            FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
-    assert capsys.readouterr().err == (
-        "note: this will take about 3 min; --model logistic is faster\n"
-    )
-    with progress_bar("", 1, hidden=False):
-        FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
-    with progress_bar("", 5, hidden=True):
-        FitProgress(object(), "learners", 2, 0, [20.0, 16.0])
-    assert capsys.readouterr().err == ""
+def test_long_fits_are_announced_once_by_their_own_speed(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(bars, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def run(total, seconds, hidden=False, preparing=0.0):
+        """Fit twice, each half of a fit in `seconds`, whatever the cost model says."""
+        with progress_bar("", total, hidden=hidden, faster="--model logistic") as update:
+            for done in range(2):
+                update(completed=done)
+                now[0] += preparing
+                fit = FitProgress(object(), "learners", 2, 0, [3e6, 3e6])
+                for number in range(2):
+                    now[0] += seconds
+                    fit.step(number)
+        return capsys.readouterr().err
+
+    assert run(5, 20) == "note: this will take about 3 more min; --model logistic is faster\n"
+    assert "about 5 more min" in run(5, 20, preparing=30)
+    assert run(2, 2) == run(5, 20, hidden=True) == ""
 
 
 def test_only_the_outermost_fit_is_observed():

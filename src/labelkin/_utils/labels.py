@@ -44,6 +44,11 @@ def count_without_labels(y: Any) -> int:
     return int(((y == 0).any(axis=1) & ~(y == 1).any(axis=1)).sum())
 
 
+def has_one_label_each(y: Any) -> bool:
+    """Return whether each row has one label of several, as the classes of one column."""
+    return y.shape[1] > 1 and bool((np.asarray((y == 1).sum(axis=1)) == 1).all())
+
+
 def as_matrix(values: Any, name: str) -> Any:
     """Return `values` as a two-dimensional ndarray or CSR array; one dimension is one label."""
     if sparse.issparse(values):

@@ -87,7 +87,7 @@ class FitProgress:
         self.share = 0.0
         """Finished part of the work, from 0 to 1."""
         self.seconds = float(sum(costs) + rest)
-        """What the fit will take; 0: unknown."""
+        """What the fit will take on the machine of the cost model; 0: unknown."""
         self._costs, self._rest = costs, rest
         self._lock = Lock()
         self._started = time.perf_counter()
@@ -120,6 +120,11 @@ class FitProgress:
             self._inform()
             if self.done == self.total and not self._rest:
                 self.finish()
+
+    @property
+    def seconds_left(self) -> float:
+        """What the rest will take, if it is as fast as the finished part."""
+        return (time.perf_counter() - self._started) * (1 / self.share - 1)
 
     def finish(self) -> None:
         """Report that nothing is left to do."""

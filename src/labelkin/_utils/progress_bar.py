@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Timer
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.optional import import_optional
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0  # seconds until a bar is shown
 _LONG = 60.0  # seconds of a fit that is announced
+_KNOWN = 0.25  # share of a fit after which its speed is known
 
 
 @contextmanager
@@ -24,24 +26,28 @@ def progress_bar(
 
     It appears after a second. The function it yields takes ``completed``, the number of finished
     steps, and optionally a new ``description``; the learners of fits inside the block are parts of
-    a step. A total of None is unknown. Fits that will take more than a minute are announced, with
-    the choice that is `faster`, unless `hidden`.
+    a step. A total of None is unknown. Fits that will take more than another minute, by the speed
+    of the first quarter, are announced, with the choice that is `faster`, unless `hidden`.
     """
     from labelkin._utils.progress import observe_fits  # which imports scikit-learn
 
-    state: dict[str, Any] = {"completed": 0, "announced": hidden}
+    state: dict[str, Any] = {"completed": 0, "announced": hidden, "began": perf_counter()}
     show: Callable[..., Any] = lambda **_: None  # noqa: E731
 
     def update(**change: Any) -> None:
-        state.update(change)
+        state.update(change, began=perf_counter())
         show(**change, detail="")
 
     def follow(fit: "FitProgress") -> None:
-        left = fit.seconds * ((total or 1) - state["completed"])
-        if left > _LONG and not state["announced"]:
-            choice = f"; {faster} is faster" if faster else ""
-            print(f"note: this will take about {left / 60:.0f} min{choice}", file=sys.stderr)
-        state["announced"] = True
+        if fit.seconds and fit.share >= _KNOWN and not state["announced"]:
+            spent = perf_counter() - state["began"]  # the preparation of the rows included
+            one = spent + fit.seconds_left
+            left = one * ((total or 1) - state["completed"]) - spent
+            if left > _LONG:
+                choice = f"; {faster} is faster" if faster else ""
+                text = f"note: this will take about {left / 60:.0f} more min{choice}"
+                print(text, file=sys.stderr)
+            state["announced"] = True
         show(
             completed=state["completed"] + fit.share,
             detail=f"{fit.done} of {fit.total} {fit.unit}" if fit.share < 1 else "",

@@ -143,6 +143,7 @@ def command(
 
     from labelkin.evaluation import evaluate_model
     from labelkin.evaluation._figures import choose_metrics
+    from labelkin.tabular._predictions import name_rows
 
     chosen = None if metrics is None else choose_metrics(split_names(metrics))
     decision = options.parse_decision(deciding)
@@ -169,6 +170,7 @@ def command(
             found = evaluate_model(
                 saved.classifier, X, y, metrics=chosen, label_names=labels, title=source.name
             )
+        found.row_names = name_rows(rows, saved.classifier.schema_, kept)
         facts = {"model": str(source), "data": str(data), "rows": y.shape[0]}
         facts["training_rows"] = found.n_seen
         heading = f"{source.name} on {data}: {y.shape[0]:,} rows"
@@ -198,6 +200,7 @@ def command(
             keep_models=report is not None,
             hidden=hidden,
         )
+        found.row_names = name_rows(training.table, training.schema, training.kept)
         settings = options.parse_settings(choice.settings)
         facts = training.summary()
         facts["settings"] = {name: str(value) for name, value in settings.items()}

@@ -58,7 +58,7 @@ def command(
         check_output(out, overwrite, inputs=[model, data])
     check_model_file(model)
     check_data_file(data)
-    from labelkin.tabular._predictions import identify_rows
+    from labelkin.tabular._predictions import name_rows
 
     saved = load_saved_model(model, expected_sha256)
     table, X = saved.read(data, reading, Notes(quiet or as_json))
@@ -69,10 +69,8 @@ def command(
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
     with saved.checked(), progress_bar("explaining", hidden=quiet or as_json):
         found = saved.classifier.explain(one, background=background, training=known)
-    schema = saved.classifier.schema_
-    shown = identify_rows(table, schema)
-    ids = [cells[row - 1] for name, cells in shown.items() if name in schema.identifiers]
-    title = " ".join(filter(None, [f"row {row}", *(f"({one})" for one in ids), found.title]))
+    (name,) = name_rows(table, saved.classifier.schema_, [row - 1])
+    title = " ".join(filter(None, [name, found.title]))
     found = replace(found, label_names=list(saved.labels.names), title=title, first_row=1)
     if out is not None:
         with open_for_writing(out) as file:

@@ -55,6 +55,7 @@ def command(
     decision = options.parse_decision(deciding)
     options.check_device(choice.device, decision)
     methods = options.find_methods(choice)
+    from labelkin._utils.labels import has_one_label_each
     from labelkin.cli.evaluate import compare_methods
     from labelkin.decisions import learn_thresholds
     from labelkin.persistence import save_model
@@ -98,6 +99,13 @@ def command(
     with progress_bar("saving", hidden=hidden):
         details["decisions"] = learn_thresholds(model.estimator_, training.y)
         digest = save_model(model, out, details=details)
+    learned = details["decisions"].get("subset_accuracy", {})
+    if decision is None and learned.get("at_least_one") and has_one_label_each(training.y):
+        notes.pending.append(
+            "each row has exactly one label, but rows without a label above one half will get "
+            "none; to give these their most probable label, predict with --decide subset_accuracy"
+        )
+    notes.flush()
 
     # Report what was done.
     size = out.stat().st_size if out.is_file() else 0

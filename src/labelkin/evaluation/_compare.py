@@ -27,6 +27,7 @@ from labelkin.rows import as_dense
 from labelkin.tabular import TableClassifier, find_training_data
 from labelkin.tabular._dates import as_times
 from labelkin.tabular._fingerprint import row_hashes
+from labelkin.tabular._predictions import name_rows
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -122,12 +123,14 @@ def compare(
         raise ValueError(
             "estimators must be a classifier, or a dict such as {'knn': MLkNNClassifier()}."
         )
+    row_names = None
     if y is None:
         apart = {groups: "ignore"} if isinstance(groups, str) else None
         training = find_training_data(X, labels, columns=apart)
         groups = training.column(groups, "groups") if isinstance(groups, str) else groups
         time = training.column(time, "time") if isinstance(time, str) else time
         X, y, label_names = training.X, training.y, training.labels.names
+        row_names = name_rows(training.table, training.schema, training.kept)
         table: dict[str, Any] = {"labels": training.labels, "columns": training.schema}
         estimators = {
             name: one if isinstance(one, TableClassifier) else TableClassifier(one, **table)
@@ -154,6 +157,7 @@ def compare(
         split_remarks=remarks,
         folds=folds,
         settings={"folds": folds, "repeats": repeats, "seed": random_state},
+        row_names=row_names,
     )
 
     # Labels that are known in all rows are given to the estimators as they came.

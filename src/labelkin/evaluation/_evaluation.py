@@ -72,6 +72,8 @@ class Evaluation:
         How the folds differ from rows at random, one sentence each.
     n_seen : int
         Number of rows on which a fitted model was trained, where it recognises them.
+    row_names : list of str or None
+        Names of the rows in the report; None: their numbers, from 1.
     """
 
     X: Any
@@ -86,6 +88,7 @@ class Evaluation:
     split_remarks: list[str] = field(default_factory=list)
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
     n_seen: int = 0
+    row_names: list[str] | None = None
 
     def add(
         self, name: str, title: str, y: Any, labels: Any, scores: Any, model: Any, seconds: Any
@@ -177,10 +180,7 @@ class Evaluation:
 
     @cached_property
     def per_label(self) -> list[dict[str, Any]]:
-        """Figures of each label by the best method, the weakest first.
-
-        Labels with fewer than 10 rows come last.
-        """
+        """Figures of each label by the best method, the weakest first."""
         return label_figures(self.predictions())
 
     @cached_property
@@ -268,14 +268,13 @@ class Evaluation:
         print_figures(console, runs, self.metrics, heading, best, meanings)
         if per_label is False:
             return
-        judged = [label for label in self.per_label if label["rows"] >= FEW_ROWS] or self.per_label
-        shown = self.per_label if per_label else judged[:_WEAKEST]
+        shown = self.per_label if per_label else self.per_label[:_WEAKEST]
         console.print()
         console.print(label_table(shown))
+        if any(label["rows"] < FEW_ROWS for label in shown):
+            console.print(f"~ fewer than {FEW_ROWS} rows: figures are uncertain", markup=False)
         if more := len(self.per_label) - len(shown):
-            few = len(self.per_label) - len(judged)
-            remark = f", {few:,} of them in fewer than {FEW_ROWS} rows" if few else ""
-            console.print(f"… and {plural(more, 'label')}{remark} (--per-label)", markup=False)
+            console.print(f"… and {plural(more, 'label')} (--per-label)", markup=False)
 
     def __str__(self) -> str:
         file = StringIO()

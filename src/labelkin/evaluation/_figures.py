@@ -216,8 +216,7 @@ def print_figures(
 def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
     """Return the figures of each label, the label of lowest F1 first.
 
-    Labels with few rows, which can hardly be judged, come after the others, and of labels with
-    the same F1 those with more rows come first.
+    Of labels with the same F1 those with more rows come first, and labels without rows come last.
     """
     support, ranked = found.support, _average_precisions(found)
     hits, predicted = found.count(found.given & found.predicted), found.count(found.predicted)
@@ -238,10 +237,7 @@ def label_figures(found: OutOfSample) -> list[dict[str, Any]]:
             | {"average_precision": float(ranked[j]) if support[j] else None}
             | {"threshold": float(cut) if np.isfinite(cut) else None}
         )
-    return sorted(
-        rows,
-        key=lambda row: (row["rows"] < FEW_ROWS, not row["rows"], row["f1"] or 0, -row["rows"]),
-    )
+    return sorted(rows, key=lambda row: (not row["rows"], row["f1"] or 0, -row["rows"]))
 
 
 def _average_precisions(found: OutOfSample) -> Array:
@@ -264,7 +260,7 @@ def _average_precisions(found: OutOfSample) -> Array:
 
 
 def label_table(rows: Sequence[dict[str, Any]]) -> Any:
-    """Return the rows of `label_figures` as a table."""
+    """Return the rows of `label_figures` as a table; few rows are marked by ~."""
     Text = import_optional("rich.text", "cli").Text
     titles = "label, worst first (%)", "rows", "precision", "recall", "F1", "avg precision"
     cells: list[Sequence[Any]] = [[Text(title, "bold") for title in (*titles, "threshold")]]
@@ -272,7 +268,8 @@ def label_table(rows: Sequence[dict[str, Any]]) -> Any:
         values = [row[key] for key in ("precision", "recall", "f1", "average_precision")]
         shown = ["–" if value is None else f"{100 * value:.1f}" for value in values]
         cut = "–" if row["threshold"] is None else f"{row['threshold']:.2f}"
-        cells.append([row["label"], f"{row['rows']:,}", *shown, cut])
+        few = "~" * (row["rows"] < FEW_ROWS)
+        cells.append([row["label"], f"{few}{row['rows']:,}", *shown, cut])
     return text_table(cells)
 
 

@@ -84,6 +84,9 @@ def render_report(
     labels, curves = _label_curves(once)
     suspects, n_suspects = find_label_errors(once, _SUSPECTS)
 
+    def name_of(row: int) -> str:
+        return f"row {row + 1}" if found.row_names is None else found.row_names[row]
+
     def show(title: str, figures: dict[str, list[float]]) -> dict[str, Any]:
         """Return a row of the tables of methods and of decisions."""
         values = [format_summary(summarise(figures[one.name]), one) for one in metrics]
@@ -117,10 +120,17 @@ def render_report(
         labels=labels,
         curves=curves,
         many=sparse.issparse(once.y),
+        few_rows=FEW_ROWS,
         growth=growth,
         cross_validated=found.fit_part is not None,
-        mistakes=_explain_mistakes(found, once, describe),
-        suspects=[{**one, "words": describe(one["row"] - 1).strip('"')} for one in suspects],
+        mistakes=[
+            one | {"name": name_of(one["row"] - 1)}
+            for one in _explain_mistakes(found, once, describe)
+        ],
+        suspects=[
+            one | {"name": name_of(one["row"] - 1), "words": describe(one["row"] - 1).strip('"')}
+            for one in suspects
+        ],
         n_suspects=n_suspects,
         assumed=_ASSUMED,
         are_probabilities=once.are_probabilities,

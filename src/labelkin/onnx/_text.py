@@ -123,6 +123,11 @@ _DAYS_BEFORE = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 33
 @convert.register
 def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
     """Add the numbers of each column; NaN where a date is missing."""
+    if getattr(step, "has_words_", False):
+        raise ValueError(
+            "Dates with names of months or AM and PM cannot be exported to ONNX; write them as "
+            "2025-03-14 14:05 and fit the model again."
+        )
     # A date begins with three numbers; hour and minute may follow. The last text, which is
     # removed, makes five columns of numbers at least.
     texts = _with_another(rows, "1 1 1 1 1")

@@ -30,7 +30,7 @@ from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
 from labelkin.tabular._pipeline import fit_pipeline, make_pipeline, predict_on_device
-from labelkin.tabular._predictions import as_written
+from labelkin.tabular._predictions import identifiers_of
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._training import find_training_data
 
@@ -463,9 +463,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
         if training is not None:
             table = RawTable.of(training)
-            present = [name for name in self.schema_.identifiers if name in (table.names or ())]
             options["training"] = self.schema_.read(table)
-            options["training_ids"] = as_written(table, present[0]) if present else None
+            known = identifiers_of(table, self.schema_)
+            options["training_ids"] = next(iter(known.values()), None)
         return explain(self, x, feature_names=names, **options)
 
     def __sklearn_is_fitted__(self) -> bool:

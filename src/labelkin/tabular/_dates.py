@@ -15,10 +15,35 @@ from sklearn.utils.validation import (
 
 from labelkin._utils.labels import is_missing
 
-# A possessive quantifier, so that spaces after the time take linear time.
-_TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*+(?:Z|[+-]\d{2}:?\d{2})?)?"
+# Possessive quantifiers, so that spaces after the time take linear time.
+_ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
+_TIME = (
+    r"(?:(?:T|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
+    rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?{_ZONE}?)?"
+)
 _YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
 _YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
+# Fri, 14 Mar 2025, 14-Mar-25 or March 14, 2025; a weekday may stand before each.
+_WORD, _NTH = r"([^\W\d_]{3,12})", r"(?:\.|st|nd|rd|th)?"
+_NAMED = re.compile(
+    rf"\s*+(?:[^\W\d_]{{2,12}}[.,]*+\s++)?(?:(\d{{1,2}}){_NTH}[\s/-]*+{_WORD}[\s.,/-]*+"
+    rf"|{_WORD}\.?[\s-]*+(\d{{1,2}}){_NTH}[\s,-]++)(\d{{4}}|\d{{2}}){_TIME}\s*"
+)
+# Fri Mar 14 14:05:00 +0000 2025, with the year after the time.
+_YEAR_AFTER = re.compile(rf"(\D{{6,20}}\d{{1,2}})( [\d:]{{5,8}}(?: {_ZONE})?)( \d{{4}})")
+# In English, German, French and Spanish; three letters are enough.
+_MONTHS = {
+    name[:end]: number
+    for number, names in reversed([*enumerate((
+        "january januar jänner janvier enero", "february februar février febrero",
+        "march märz mrz maerz mars marzo", "april avril abril", "may mai mayo",
+        "june juni juin junio", "july juli juillet julio", "august août agosto",
+        "september septembre septiembre", "october oktober octobre octubre",
+        "november novembre noviembre", "december dezember décembre diciembre",
+    ), start=1)])
+    for name in names.split()
+    for end in range(3, len(name) + 1)
+}  # fmt: skip
 
 
 def parse_date(text: str, day_first: bool) -> datetime | None:
@@ -27,20 +52,33 @@ def parse_date(text: str, day_first: bool) -> datetime | None:
     With points the day is first in any case. A year of two digits is one of 1970 to 2069. Zones
     are not converted.
     """
+    written: tuple[Any, Any, Any]
     if found := _YEAR_FIRST.fullmatch(text):
-        year, month, day = int(found[1]), int(found[3]), int(found[4])
+        written = found[1], found[3], found[4]
     elif found := _YEAR_LAST.fullmatch(text):
-        first, second, year = int(found[1]), int(found[3]), int(found[4])
-        day, month = (first, second) if day_first or found[2] == "." else (second, first)
-        if len(found[4]) == 2:
-            year += 2000 if year < 70 else 1900
+        is_day_first = day_first or found[2] == "."
+        written = found[4], *((found[3], found[1]) if is_day_first else (found[1], found[3]))
+    elif found := _NAMED.fullmatch(_YEAR_AFTER.sub(r"\1\3\2", text, count=1)):
+        month = _MONTHS.get((found[2] or found[3]).casefold(), 0)
+        written = found[5], month, found[1] or found[4]
     else:
         return None
-    hour, minute, second = (int(part or 0) for part in found.groups()[4:7])
+    year, month, day = map(int, written)
+    if len(written[0]) == 2:
+        year += 2000 if year < 70 else 1900
+    *clock, half = found.groups()[-4:]
+    hour, minute, second = (int(part or 0) for part in clock)
+    if half:
+        hour = hour % 12 + (12 if half in "Pp" else 0) if 1 <= hour <= 12 else -1
     try:
         return datetime(year, month, day, hour, minute, second)
     except ValueError:
         return None
+
+
+def needs_order(values: Iterable[str]) -> bool:
+    """Return whether there is a date that begins with the number of a day or a month."""
+    return any(_YEAR_LAST.fullmatch(value) for value in values)
 
 
 def has_order(cells: Iterable[str | None]) -> bool:
@@ -124,6 +162,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
     first_, last_ : ndarray of shape (n_columns, 2)
         Year, with the day of the year as its fraction, and month of the first and the last date
         of each column; NaN where it has none.
+    has_words_ : bool
+        Whether a date has words, such as March or PM.
     """
 
     def __init__(self, day_first: bool = False, trend: bool = False) -> None:
@@ -135,6 +175,9 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         _check_n_features(self, X, reset=True)
         _check_feature_names(self, X, reset=True)
         parts = self._parse(X)[:, :, :2]
+        cells = np.asarray(X, dtype=object).ravel()
+        written = (str(cell) for cell in cells if not is_missing(cell))
+        self.has_words_ = any(re.search(r"[^\W\d_TZ]", date) for date in written)
         self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
         for j in range(self.n_features_in_):
             if len(known := parts[~np.isnan(parts[:, j, 0]), j]):

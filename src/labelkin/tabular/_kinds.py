@@ -7,9 +7,9 @@ import numpy as np
 
 from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._dialect import is_number, unit_of
+from labelkin.datasets.formats._dialect import are_numbers, is_number, unit_of
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._dates import find_day_first
+from labelkin.tabular._dates import find_day_first, needs_order
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -24,7 +24,7 @@ _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
 # Of equal length, these are codes, even if most have digits only.
-_CODE = re.compile(r"[0-9A-Za-z-]{8,}")
+_CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
@@ -106,7 +106,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     day_first = find_day_first(distinct)
     if day_first is not None:
         order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
-        if all(re.match(r"\s*\d{4}", value) for value in distinct):
+        if not needs_order(distinct):
             order = ""
         elif not day_first:
             arguments.insert(0, "day_first_date")
@@ -122,7 +122,11 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             "columns",
         )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
-    if len(distinct) > _MAX_CATEGORIES and 2 * len(wrong) < len(distinct) and not are_codes:
+    are_many = len(distinct) > _MAX_CATEGORIES
+    if are_many and not are_codes and are_numbers(distinct, table.decimal):
+        table.guesses.append(Guess(f"{name}: numbers", ("category", "ignore")))
+        return "number"
+    if are_many and not are_codes and 0 < 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)
         raise table.error(
             f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
@@ -134,13 +138,16 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
-        if len(distinct) > _MAX_CATEGORIES:
+        if are_many:
             guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore"))
             table.guesses.append(guess)
         return "category"
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
+    if are_codes and not wrong:
+        table.guesses.append(Guess(f"{name}: codes", ("text", "ignore")))
+        return "category"
     has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
     markup = " with HTML tags, which are read as words" if has_tags else ""
     table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))

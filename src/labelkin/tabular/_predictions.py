@@ -83,19 +83,31 @@ def predict_frame(
     return pd.DataFrame(values, index=index, columns=names)
 
 
+def identifiers_of(table: RawTable, schema: Schema) -> dict[str, list[str]]:
+    """Return the first column of identifiers, if the table has one."""
+    present = getattr(table.data, "columns", ())
+    known = [name for name in schema.identifiers if name in present][:1]
+    return {name: as_written(table, name) for name in known}
+
+
 def identify_rows(table: RawTable, schema: Schema) -> dict[str, list[str]]:
     """Return the columns by which a reader knows the rows: the identifier, the start of the text.
 
     Each is left out where the table has none.
     """
-    present = set(getattr(table.data, "columns", ()))
-    known = [name for name in schema.identifiers if name in present][:1]
+    found, present = identifiers_of(table, schema), getattr(table.data, "columns", ())
     texts = [name for name in schema.of_kind("text") if name in present][:1]
-    found = {name: as_written(table, name) for name in known}
     for name in texts:
         cells = as_written(table, name)
         found[name] = [abbreviate(" ".join(cell.split()), _TEXT) for cell in cells]
     return found
+
+
+def name_rows(table: RawTable, schema: Schema, kept: Any = None) -> list[str]:
+    """Return number and, where the table has one, identifier of the rows, or of those kept."""
+    ids = next(iter(identifiers_of(table, schema).values()), [""] * table.n_rows)
+    numbers = range(table.n_rows) if kept is None else kept
+    return [f"row {i + 1}" + f" ({ids[i]})" * bool(ids[i]) for i in numbers]
 
 
 def kept_columns(

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from labelkin._utils.files import shorten
@@ -14,17 +15,25 @@ from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
 _SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；")
-# What people write into a column of tags for a row without any.
-_NONE = {
-    *("none", "nothing", "n/a", "na", "null", "nil", "nan", "-", "--", "empty"),
-    *("no label", "no labels", "no tag", "no tags", "untagged", "unlabeled", "unlabelled"),
-    *("not applicable", "keine", "keins", "nichts", "ohne", "aucun", "ninguno", "nessuno"),
-}  # fmt: skip
+# Those of them that occur in labels, too.
+_PUNCTUATION = (",", "/", "、", "，")
+_MIN_TOGETHER = 5  # rows in which two labels stand side by side, and none in which they do not
+_OPENING, _CLOSING = "([{（", ")]}）"
+_ENCLOSING = {*_OPENING, *_CLOSING, '"'}
+# What people write into a column of tags for a row without any, without spaces and brackets.
+_NONE = re.compile(
+    r"none|nothing|n[./]?a|k\.a|null|nil|nan|--?|empty|notapplicable|noneof(?:the)?(?:above|these)"
+    r"|un(?:tagged|labell?ed|categori[sz]ed|classified)"
+    r"|no(?:label|tag|genre|topic|keyword|subject|category|categorie|answer)s?"
+    r"|no.{2,30}(?:listed|given|assigned|specified|selected)"
+    r"|keine?s?|keineangaben?|nichts|ohne|aucune?|ninguno|nessuno"
+)
 
 _CONJUNCTIONS = {"and", "or", "&", "+", "und", "oder", "et", "ou", "y", "e"}
 
-# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'] or [a, b].
-_LIST = re.compile(r"\s*\[(?P<items>.*)\]\s*", re.DOTALL)
+# A list as Python, JSON or NumPy write it: ['a', 'b'], ["a", "b"], ['a' 'b'], ('a',) or [a, b].
+_LIST = re.compile(r"\s*[\[(](?P<items>.*)[\])]\s*", re.DOTALL)
+_NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 # Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
@@ -44,8 +53,8 @@ def unify_spelling(
     Of spellings that differ by case or spaces only and are one label with `ignore_case`, that among
     `names` is used, or else the most frequent.
     """
-    none = {fold_case(word) for word in no_label}
-    kept = [[tag for tag in row if not none or fold_case(tag) not in none] for row in rows]
+    none = {_bare(word) for word in no_label}
+    kept = [[tag for tag in row if not none or _bare(tag) not in none] for row in rows]
     if not ignore_case:
         return kept
     counts = Counter(tag for row in kept for tag in row)
@@ -60,6 +69,35 @@ def fold_case(tag: str) -> str:
     return "".join(tag.casefold().split())
 
 
+def _bare(tag: str) -> str:
+    """Return what words for no label have in common, which may be in brackets."""
+    return fold_case(tag).strip("()[]{}<>*.")
+
+
+def split_tags(cell: str, separator: str) -> list[str]:
+    """Return the parts of a cell between separators.
+
+    A separator in brackets, or in a part in quotes, belongs to the part, as in ``a (b, c), d``.
+    Brackets that are not closed, as in ``a), b)`` and ``:(, :)``, do not count.
+    """
+    parts = cell.split(separator)
+    if len(parts) == 1 or _ENCLOSING.isdisjoint(cell) or not _ENCLOSING.isdisjoint(separator):
+        return parts
+    found, held, depth, is_quoted = [], list[str](), 0, False
+    for part in parts:
+        bare = part.strip()
+        depth += sum(map(part.count, _OPENING)) - sum(map(part.count, _CLOSING))
+        if depth < 0 or bare.endswith(tuple(_OPENING)):
+            return parts
+        if is_quoted or (not held and bare.startswith('"')):
+            is_quoted ^= bool(part.count('"') % 2)
+        held.append(part)
+        if depth == 0 and not is_quoted:
+            found.append(separator.join(held))
+            held.clear()
+    return parts if held else found
+
+
 def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     """Return the tags of each row; what looks like JSON and lists no names is refused."""
     is_list = table.kind(column) == "list"
@@ -68,7 +106,7 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     for number, cell in enumerate(cells, start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
-            tags = (cell or "").split(separator) if items is None else map(_name_of, items)
+            tags = split_tags(cell or "", separator) if items is None else map(_name_of, items)
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
             raise table.error(
@@ -84,14 +122,14 @@ def guess_separator(table: RawTable, column: str) -> str:
     Choosing among equals is refused.
     """
     cells = [cell for cell in table.strings(column) if cell]
-    if any(_looks_like_list(cell) for cell in cells):
-        table.guesses.append(Guess(f"{column} holds lists such as {shorten(cells[0], 30)}", ()))
-        return ";"
+    if lists := [cell for cell in cells if _looks_like_list(cell)]:
+        table.guesses.append(Guess(f"{column} holds lists such as {shorten(lists[0], 30)}", ()))
+        cells = [cell for cell in cells if not _looks_like_list(cell)]
     are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
     counts = {" ": (0, 0)} if are_hashes else {}
     for mark in () if are_hashes else (*_SEPARATORS, " "):
         if any(mark in cell for cell in cells):
-            tags = [tag.strip() for cell in cells for tag in cell.split(mark) if tag.strip()]
+            tags = [tag.strip() for cell in cells for tag in split_tags(cell, mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
     # Slashes and spaces are parts of many labels: they separate only if that gives fewer labels.
     whole = len({cell.strip() for cell in cells})
@@ -122,11 +160,15 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
     counts = Counter(tag for row in rows for tag in row)
     found = []
     for mark in _SEPARATORS if separator is not None else ():
-        holding = sorted(tag for tag in counts if mark in tag and mark != separator)
-        if holding and fold_case(holding[0]) not in _NONE:
+        holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
+        if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
+    if separator in _PUNCTUATION and (pairs := _find_inseparable(rows, counts)):
+        together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
+        text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
+        found.append(Guess(f"{text}another mark between labels", ("separator",), True))
     if separator == " " and (words := sorted(_CONJUNCTIONS & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
@@ -137,11 +179,21 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
         shown = [" and ".join(f"{tag} ({counts[tag]:,})" for tag in same) for same in several]
         text = f"labels that differ by case or spaces only are kept apart: {join_names(shown, 3)}"
         found.append(Guess(text, ("ignore_case",), True))
-    if none := [tag for tag in counts if fold_case(tag) in {fold_case(word) for word in _NONE}]:
+    if none := [tag for tag in counts if _NONE.fullmatch(_bare(tag))]:
         shown = [f"{tag} ({counts[tag]:,})" for tag in sorted(none)]
         text = f"learned as a label, though it may mean that there is none: {join_names(shown)}"
         found.append(Guess(text, ("no_label",), True))
     return found
+
+
+def _find_inseparable(rows: Sequence[Sequence[str]], counts: Counter[str]) -> list[tuple[str, str]]:
+    """Return the pairs of labels of which one always follows the other."""
+    followed = Counter(pair for row in rows for pair in pairwise(row))
+    return [
+        (one, other)
+        for (one, other), n in followed.items()
+        if one != other and n == counts[one] == counts[other] >= _MIN_TOGETHER
+    ]
 
 
 def _looks_like_list(cell: str) -> bool:
@@ -164,13 +216,13 @@ def _list_items(cell: str) -> list[Any] | None:
     written = _LIST.fullmatch(cell)
     if written is None:
         return None
-    items = written["items"]
+    items = _NUMPY.sub(r"\1", written["items"])
     if _ALL_QUOTED.fullmatch(items):
         try:
             return json.loads(cell)  # with its escapes
         except ValueError:
             return [one or other for one, other in _QUOTED.findall(items)]
-    return None if set(items) & set("[]'\"") else items.split(",")
+    return None if start[0] == "(" or set(items) & set("[]'\"") else split_tags(items, ",")
 
 
 def _parse(cell: str) -> list[Any]:

@@ -176,12 +176,26 @@ def find_training_data(
     if copies:
         text = f"{join_names(copies)}: kept as a feature"
         table.guesses.append(Guess(text, ("ignore",), True))
+    if found.column is not None and hasattr(X, "columns") and (n_alike := _count_split(X, y)):
+        notes.append(
+            f"{table.source}: {n_alike:,} rows have one label each and differ from others by it "
+            "only: if they are labels of one item, join them into one row"
+        )
     nested = _find_hierarchy(hierarchy, found.names, table)
     if nested is not None:
         y = nested.close(y)
         decided = [one for one in table.guesses if one.doubtful and "hierarchy" in one.arguments]
         table.guesses[:] = [one for one in table.guesses if one not in decided]
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
+
+
+def _count_split(X: Any, y: Any) -> int:
+    """Return the number of rows like others but for their one label, if a table is full of them."""
+    n_alike = int(X.duplicated(keep=False).sum())
+    if 4 * n_alike <= len(X) or ((y == 1).sum(axis=1) > 1).any():
+        return 0
+    with_label = X.assign(**{"": np.asarray(y.argmax(axis=1)).ravel()})
+    return 0 if with_label.duplicated().any() else n_alike
 
 
 def _find_copies(

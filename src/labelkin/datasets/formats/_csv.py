@@ -142,7 +142,8 @@ def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
         if row and len(row) != width:
             message = (
                 f"not a CSV table with {delimiter!r} between columns (the header has {width} of "
-                f"them, and this line {len(row)}); correct the line, or choose the right delimiter"
+                f"them, and this line {len(row)}); correct or delete the line, or choose the right "
+                "delimiter"
             )
             raise FormatError(source, message, number)
         if row:

@@ -168,7 +168,7 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     currency may be missing.
     """
     cells = list(cells)
-    if not all(is_number(cell, decimal) and not re.match(r"0\d", cell) for cell in cells):
+    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d", cell) for cell in cells):
         return False
     units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
     return len(units) <= 1 or (len(units) == 2 and "" in units and "%" not in units)

@@ -25,7 +25,7 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
-_ELEMENT_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for an element and an attribute: bounds the time, too
+_TAG_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for a tag and an attribute: bounds the time, too
 _HELD_BYTES = 400  # of an element of a row while the row is read
 _MAX_DEPTH = 100  # of elements in each other
 # What is refused before it is parsed. Without NUL bytes no < is part of another character or of an
@@ -37,10 +37,12 @@ _REFUSED = {
     rb"<[^<]{262144}": "a very long tag or text",
     rb"""xmlns(?::[^\s:=<>]*+)?\s*+=\s*+(?:"[^"]{200}|'[^']{200})""": "a very long namespace",
 }
+# Empty cells, which are not parsed at the end of a row: formats can make millions of them.
+_EMPTY_CELLS = re.compile(rb"(?:<c(?:\s[^<>]*+)?/>\s*+)++(</row>)?")
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-# Numbers of Excel's own formats of dates and percentages; others are told by their letters.
+# Numbers of the formats of Excel for dates and percentages, and what others have outside of quotes.
 _DATE_FORMATS = {*range(14, 23), *range(45, 48)}
 _PERCENT_FORMATS = {9, 10}
 _NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -141,7 +143,9 @@ def _parse(
     lack strings and styles.
     """
     content = read_part(archive, part) if part in archive.namelist() else b"<none/>"
-    size = _ELEMENT_BYTES * content.count(b"<") + _ATTRIBUTE_BYTES * content.count(b"=")
+    content = _EMPTY_CELLS.sub(lambda found: found[1] or found[0], content)
+    n_tags = content.count(b"<") + content.count(b"/>")  # one for an end, written or not
+    size = _TAG_BYTES * n_tags + _ATTRIBUTE_BYTES * content.count(b"=")
     budget.check(size)
     # Sheets can be one part, which is read again for each; a document is read twice anyway.
     budget.take(size // 2)

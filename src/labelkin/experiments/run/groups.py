@@ -88,7 +88,7 @@ _GROUPS = (
     Group(
         "holdout",
         "The frontier on published test rows",
-        (*_YAHOO, "corel5k", "bibtex"),
+        _YAHOO,
         _FRONTIER,
         repeats=1,
         folds=1,
