@@ -177,8 +177,8 @@ class TableOptions:
         int | None,
         column_option(
             min=1,
-            help="Maximum number of words kept per text column; by default 5000, and 100000 with "
-            "2000 labels and more.",
+            help="Maximum number of words kept per text column; by default 5000, from 5000 rows on "
+            "20000, and 100000 with 2000 labels and more.",
         ),
     ] = None
     embedding: Annotated[
@@ -186,6 +186,13 @@ class TableOptions:
         column_option(
             help="Embeddings of texts, which are similar for words of similar meaning: auto uses "
             "them if the packages of the extra text are installed."
+        ),
+    ] = Embedding.auto
+    ngrams: Annotated[
+        Embedding,
+        column_option(
+            help="Pairs of words and parts of words of texts: auto uses them for kin and logistic "
+            "from 3000 rows on, if the numbers of texts and labels allow for it."
         ),
     ] = Embedding.auto
     trend: Annotated[bool, column_option("--trend", help="Also use the year of dates.")] = False

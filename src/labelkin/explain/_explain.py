@@ -1,6 +1,8 @@
 """Explanations of classifiers, by themselves and through pipelines and transformers of columns."""
 
+import string
 from abc import abstractmethod
+from collections.abc import Iterable
 from copy import copy
 from functools import partial
 from typing import Any
@@ -222,7 +224,7 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
     """
     steps, _ = _split(model)
     first = steps[0] if steps else None
-    words = getattr(first, "vectorizers_", [first])[0]  # beside an embedding, the words
+    words = getattr(first, "words_", first)  # of `TextFeatures`
     if hasattr(words, "build_analyzer"):
         return {"": words}
     found = {}
@@ -275,7 +277,7 @@ def _names_out(step: Any, names: Any) -> Any:
 
     Those of a `ColumnTransformer` are put together here: it refuses a word of a text that is
     also the name of a column. All features made of a category or a date have the name of its
-    column; a word of a text is a pair of its column and itself.
+    column; a word of a text is a pair of its column and itself. An n-gram is a tuple of itself.
     """
     if hasattr(step, "transformers_"):
         found: list[Any] = []
@@ -290,8 +292,11 @@ def _names_out(step: Any, names: Any) -> Any:
         return names
     if hasattr(step, "explained_name"):  # an embedding
         return [step.explained_name(names)] * step.n_columns_
-    if hasattr(step, "parts"):  # words beside an embedding
-        return [name for part in step.parts for name in _names_out(part, None)]
+    if hasattr(step, "kinds"):  # n-grams
+        return [(name,) for name in step.get_feature_names_out()]
+    if hasattr(step, "parts"):  # words, n-grams and embeddings
+        found = [name for part in step.parts for name in _names_out(part, None)]
+        return [("", name) if isinstance(name, tuple) else name for name in found]
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
         step = copy(step).set_params(feature_name_combiner=lambda column, _: str(column))
     if hasattr(step, "day_first"):  # an encoder of dates
@@ -304,16 +309,25 @@ def _in_words(
 ) -> dict[str, Any]:
     """Return words as they are written, columns with their values, and the effects of both.
 
-    Features that are made of one column are added up.
+    Features that are made of one column are added up. The effect of an n-gram is shared by the
+    words that it is a part of, or that are a part of it.
     """
     written = {
         column: _words_as_written(one, str(row[column].iloc[0] if column else row[0]))
         for column, one in vectorizers.items()
     }
-    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    shares = []
+    for name in names:
+        column, word = name if isinstance(name, tuple) else ("", name)
+        shared = _words_with(word[0], written.get(column, ())) if isinstance(word, tuple) else None
+        shares.append([name] if shared is None else [(column, one) for one in shared])
+    if "" in written:  # a text without a column
+        shares = [[one[1] if isinstance(one, tuple) else one for one in some] for some in shares]
+    place = {name: i for i, name in enumerate(dict.fromkeys(n for some in shares for n in some))}
     total = np.zeros((len(effects), len(place)))
-    for name, added in zip(names, np.transpose(effects), strict=True):
-        total[:, place[name]] += added
+    for share, added in zip(shares, np.transpose(effects), strict=True):
+        for name in share:
+            total[:, place[name]] += added / len(share)
     features: list[str] = []
     values: list[Any] = []
     for name in place:
@@ -344,13 +358,17 @@ def explain_parts(
     is_text = isinstance(row, list)
     cells = {"": row[0]} if is_text else _cells(row, 0)
 
-    # Only the words that are known: each row that is predicted holds all of them but one.
+    # Only the words that are known: each row that is predicted holds all of them but one. Texts
+    # without spaces between words stay as they are, without two neighbouring characters.
     words: dict[str, list[str]] = {}
     for column, vectorizer in vectorizers.items():
         if column in cells:
             known = getattr(vectorizer, "vocabulary_", None)
             found = vectorizer.build_analyzer()(str(cells[column]))
             words[column] = [word for word in found if known is None or word in known]
+            if vectorizer.analyzer == "char":
+                cells[column] = vectorizer.build_preprocessor()(str(cells[column]))
+                words[column] = [word for word in words[column] if len(word.strip()) == 2]
     most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
     parts: list[tuple[str, Any, dict[str, Any]]] = []  # name, value, and what takes its place
     for column, value in cells.items():
@@ -361,10 +379,13 @@ def explain_parts(
         for word in list(dict.fromkeys(words[column]))[:most]:
             shown = written.get(word, word)
             others = " ".join(one for one in words[column] if one != word)
+            if vectorizers[column].analyzer == "char":
+                others = value.replace(word, "")
             name = shown if len(vectorizers) == 1 else f"{column}: {shown}"
             parts.append((name, None, {column: others}))
     del parts[most:]
-    whole = cells | {column: " ".join(known) for column, known in words.items()}
+    spaced = [column for column in words if vectorizers[column].analyzer != "char"]
+    whole = cells | {column: " ".join(words[column]) for column in spaced}
     changed = [whole, *(whole | change for _, _, change in parts)]
     rows: Any = [one[""] for one in changed] if is_text else None
     if rows is None:
@@ -384,6 +405,18 @@ def explain_parts(
         "feature_effects": (odds[0] - odds[1:]).T,
         "method": CHANGED,
     }
+
+
+def _words_with(ngram: str, words: Iterable[str]) -> list[str]:
+    """Return the words that contain an n-gram or, of a pair of words, these two.
+
+    A space at its end is the end of a word. Punctuation is in no word.
+    """
+    parts = ngram.split()
+    inner = [f" {part} " for part in parts] if len(parts) > 1 else [ngram]
+    inner = [part.strip(string.punctuation) for part in inner]
+    found = [word for part in inner for word in words if part.strip() and part in f" {word} "]
+    return found or ["other characters"]
 
 
 def _words_as_written(vectorizer: Any, text: str) -> dict[str, str]:

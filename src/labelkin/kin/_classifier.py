@@ -55,7 +55,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     - Trees: a random forest for each label alone where that takes little time (tables), else
       extremely randomised trees of all labels together. Ten groups of trees, each grown on 60 % of
       the folds, score the other folds.
-    - A logistic regression of all labels at once, for tables and for texts of 3,000 rows or more.
+    - A logistic regression of all labels at once, for tables and for texts of 3,000 rows or more;
+      it alone uses n-grams.
 
     Which of these are fitted depends on the size of the data and on `effort`: see Notes. What each
     member is worth was measured; see the user guide.
@@ -83,10 +84,12 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     n_trees : int, default=None
         Number of trees in a forest, of each label alone or of all labels together. 0: no trees.
         None: 100 trees, unless their leaves would take more than a third of a gigabyte.
-    n_embedding : int, default=0
-        Number of columns at the end of X that are embeddings of texts, whose words are the columns
-        before: 256 after `labelkin.tabular.TextFeatures` with its static embeddings. They are used
-        beside the topics of words, and by logistic regression. `TableClassifier` sets it.
+    n_embedding, n_ngrams : int, default=0
+        Numbers of columns at the end of X that are embeddings of texts and, after these, n-grams of
+        texts, whose words are the columns before: `n_embedding_` and `n_ngrams_` of
+        `labelkin.tabular.TextFeatures`. Embeddings are used beside the topics of words and by
+        logistic regression, n-grams by logistic regression alone, if that does not take too long.
+        `TableClassifier` sets both.
     effort : {"low", "medium", "high"} or Limits, default="medium"
         How much training may cost. "medium": the members take at most about 70 seconds of one
         processor; "low": a tenth of that, "high": ten times. On small data every value gives all
@@ -199,11 +202,12 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     True
     """
 
-    _fits_blocks = _fits_unknown = True
+    _fits_blocks = _fits_unknown = _uses_ngrams = True
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
         "n_embedding": [Interval(Integral, 0, None, closed="left")],
+        "n_ngrams": [Interval(Integral, 0, None, closed="left")],
         "effort": [StrOptions(set(EFFORTS)), Limits],
         "decision": [str],
         "n_jobs": [None, Integral],
@@ -217,6 +221,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         n_trees: int | None = None,
         *,
         n_embedding: int = 0,
+        n_ngrams: int = 0,
         effort: str | Limits = "medium",
         decision: str = "fixed",
         n_jobs: int | None = None,
@@ -226,6 +231,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         self.n_projections = n_projections
         self.n_trees = n_trees
         self.n_embedding = n_embedding
+        self.n_ngrams = n_ngrams
         self.effort = effort
         self.decision = decision
         self.n_jobs = n_jobs
@@ -264,7 +270,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         rows, labels, counted = self._prepare(*self._validate(X, y, sample_weight), limits)
 
         # Views: the same rows on several scales, learned without labels
-        self.views_: dict[str, View] = learn_views(rows, limits, random_seed(rng), self.n_embedding)
+        seed, last = random_seed(rng), (self.n_ngrams, self.n_embedding)
+        self.views_: dict[str, View] = learn_views(rows, limits, seed, *last)
         viewed = {name: rows.apply(view) for name, view in self.views_.items()}
 
         # Members: which learners on which views, each with leave-fold-out scores
@@ -345,10 +352,10 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     def _prepare(self, rows: Rows, labels: Labels, limits: Limits) -> tuple[Rows, Labels, Array]:
         """Return rows of positive weight as floats, their labels, and their numbers."""
         n, k = rows.shape
-        if self.n_embedding >= k:
+        if self.n_embedding + self.n_ngrams >= k:
             raise ValueError(
-                f"n_embedding must be less than the number of columns of X, {k}, got "
-                f"{self.n_embedding}: embeddings are the last columns, after words."
+                f"n_embedding + n_ngrams must be less than the number of columns of X, {k}, got "
+                f"{self.n_embedding} + {self.n_ngrams}: these are the last columns, after words."
             )
         is_large = n * labels.shape[1] > limits.large_entries
         # For explanations; with very many rows, no training rows are shown

@@ -48,6 +48,12 @@ class Limits:
     """Operations per second of the members' products and factorisations, on one core."""
     tree_tests: float = 1e7
     """Rows times features tried times trees per second, on the same core."""
+    linear_values: float = 5e6
+    """Values that are not zero, times batches of 64 labels, that a logistic regression fits per
+    second, on the same core."""
+    linear_share: float = 0.8
+    """Share of `seconds` that a logistic regression of n-grams may take: with it, one kernel is
+    enough."""
     combined: float = 5e5
     """Rows times labels times members per second of the second stage, on the same core."""
 
@@ -149,6 +155,15 @@ class Limits:
         m = self.n_landmarks(n)  # four products of (n, m) and (m, m), ridges and distances
         return n * m * (8.0 * m + 20.0 * q + 2.0 * columns) / self.flops
 
+    def linear_seconds(self, n_stored: float, n_samples: int, n_labels: int) -> float:
+        """Return the time of a logistic regression on samples with so many values in all.
+
+        Few samples are fitted about 25 times, while C is chosen and without each fold; of many,
+        C is chosen on a part, and few are in a fold.
+        """
+        n_fits = min(25.0, 3 + 90_000 / max(1, n_samples))
+        return n_fits * n_stored * -(-n_labels // 64) / self.linear_values
+
     def kernel_bytes(self, n_samples: int) -> float:
         """Return the memory that fitting a kernel takes: several arrays of its size."""
         n_parts = self.n_parts(n_samples)
@@ -231,11 +246,18 @@ class Planner:
         return [smooth, *ranks, self._linear(), *self._trees(), *self._projections("ranks")]
 
     def _linear(self, n_groups: int = 5) -> Member:
+        """Return the logistic regression, on words and n-grams if these do not take too long."""
+        n, limits = len(self.fold_of), self.limits
+
+        def seconds(view: str) -> float:
+            n_stored, _ = self.rows[view].total(count_stored)
+            return limits.linear_seconds(n_stored, n, self.n_labels)
+
+        view, what = "linear", "a logistic regression"
+        if "ngrams" in self.rows and seconds("ngrams") <= limits.linear_share * limits.seconds:
+            view, what = "ngrams", "a logistic regression of words and n-grams"
         learners = [LogisticLearner(n_groups, self.n_jobs)]
-        # Seven fits of about a hundred products with the rows.
-        n_stored, _ = self.rows["linear"].total(count_stored)
-        seconds = 7 * 100 * 4.0 * n_stored * self.n_labels / self.limits.flops
-        return Member("linear", "linear", "a logistic regression", learners, True, seconds)
+        return Member("linear", view, what, learners, True, seconds(view))
 
     def _kernel(self, view: str, kernel: str) -> Member:
         """Return the kernel of a view, exact, the mean of parts, or from landmarks."""

@@ -29,30 +29,30 @@ class Raw:
 
 
 @dataclass(eq=False, repr=False)
-class WithoutLast:
-    """A view of the first columns alone; the last ones are embeddings."""
+class Columns:
+    """A view of neighbouring columns alone, from `start` to before `stop`."""
 
     view: View
-    n_first: int
-    n_last: int
+    start: int
+    stop: int
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
-        return self.view(X[:, : self.n_first])
+        return self.view(X[:, self.start : self.stop])
 
 
 @dataclass(eq=False, repr=False)
-class WithEmbedding:
-    """A view of texts beside their embeddings, the last columns."""
+class Beside:
+    """Views of several columns side by side, sparse if the first one is."""
 
-    view: WithoutLast
+    views: list[Columns]
 
     def __call__(self, X: Matrix) -> Matrix:
         """Return the view of rows."""
-        texts, embedding = self.view(X), X[:, self.view.n_first :]
-        if sparse.issparse(texts):
-            return sparse.hstack([texts, embedding], format="csr")
-        return np.hstack([texts, as_dense(embedding)])
+        first, *others = (view(X) for view in self.views)
+        if sparse.issparse(first):
+            return sparse.hstack([first, *others], format="csr")
+        return np.hstack([first, *map(as_dense, others)])
 
 
 @dataclass(eq=False, repr=False)
@@ -125,26 +125,37 @@ class Topics:
         return unit_rows(topics)
 
 
-def learn_views(rows: Rows, limits: Limits, seed: int, n_embedding: int = 0) -> dict[str, View]:
+def learn_views(
+    rows: Rows, limits: Limits, seed: int, n_ngrams: int = 0, n_embedding: int = 0
+) -> dict[str, View]:
     """Learn the views that suit the rows, as `as_floats` returns them.
 
-    Embeddings of texts, the last columns, are part of ``"topics"`` and ``"linear"``, and of no
-    other view. If the first columns are not words, they are columns like the others.
+    The last columns are embeddings of texts and, after them, n-grams. Embeddings are part of
+    ``"topics"`` and ``"linear"``, and of no other view; if the first columns are not words, they
+    are columns like the others. ``"ngrams"`` is ``"linear"`` and n-grams, which no other view has.
 
     Texts, see `is_text`, have ``"raw"`` words, ``"root"``, square roots of weights times rarity,
     ``"linear"``, words weighted by their rarity unless they are weighted already, and ``"topics"``,
     which need the rows in memory. Tables have ``"raw"`` and ``"linear"``, features divided by their
     standard deviations, and ``"ranks"`` unless rows are sparse.
     """
+    k = rows.shape[1]
+    if n_ngrams:
+        first = k - n_ngrams
+        found = learn_views(rows.apply(Columns(Raw(), 0, first)), limits, seed, 0, n_embedding)
+        views: dict[str, View] = {name: Columns(view, 0, first) for name, view in found.items()}
+        last = Columns(Raw(), first, k)
+        return views | {"ngrams": Beside([Columns(found["linear"], 0, first), last])}
     if n_embedding:
-        sizes = rows.shape[1] - n_embedding, n_embedding
-        words = rows.apply(WithoutLast(Raw(), *sizes))
+        first = k - n_embedding
+        words = rows.apply(Columns(Raw(), 0, first))
         if is_text(words, limits):
             found = learn_views(words, limits, seed)
-            without = {name: WithoutLast(view, *sizes) for name, view in found.items()}
-            beside = [name for name in ("linear", "topics") if name in without]
-            return {**without, **{name: WithEmbedding(without[name]) for name in beside}}
-    views: dict[str, View] = {"raw": Raw()}
+            alone = {name: Columns(view, 0, first) for name, view in found.items()}
+            last = Columns(Raw(), first, k)
+            beside = [name for name in ("linear", "topics") if name in alone]
+            return {**alone, **{name: Beside([alone[name], last]) for name in beside}}
+    views = {"raw": Raw()}
     n = len(rows)
     if is_text(rows, limits):
         filled, negative = rows.total(_count_filled)

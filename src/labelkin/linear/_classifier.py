@@ -105,7 +105,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     """
 
     _fitted_array = "intercept_"
-    _fits_blocks = _fits_unknown = True
+    _fits_blocks = _fits_unknown = _uses_ngrams = True
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean", StrOptions({"auto"})],

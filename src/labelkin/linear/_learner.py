@@ -49,6 +49,8 @@ _TOL, _MAX_ITER = 5e-2, 1000
 _SPARSE_SHARE = 0.1
 # C is chosen on this many rows, in this many groups at most: with more it hardly changes.
 _SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
+# Groups are left out in turn until they have this many rows together.
+_LEFT_OUT_ROWS = 4_000
 # Labels are fitted in blocks for which columns · labels is at most this: it bounds the memory
 # beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
@@ -172,8 +174,12 @@ class LabelFitter:
         """Return one C for all labels, (q,), by the log loss of samples in folds left out.
 
         C moves in the direction in which the loss falls, until it rises; each fit starts from the
-        one before. Of many labels it is chosen on some.
+        one before. Of many labels it is chosen on some, and of many rows only some are left out.
         """
+        in_fold = fold >= 0
+        sizes = np.bincount(fold[in_fold], self.labels.weights[in_fold], minlength=1)
+        n_left_out = int(np.searchsorted(np.cumsum(sizes), _LEFT_OUT_ROWS)) + 1
+        fold = np.where(fold < n_left_out, fold, -1)
         labels, counts = self.labels, self.labels.counts
         smaller = np.minimum(counts.positives, counts.negatives)
         numbers = np.flatnonzero(smaller > 0)
@@ -214,9 +220,9 @@ class LogisticLearner:
     """Logistic regressions of all labels at once, one C for all labels.
 
     The model of `MultiLabelLogisticRegression`, of sparse rows in single precision. Folds are
-    left out in `n_groups` groups, each fit from zero: a start at the weights of all rows would have
-    seen the labels of the fold. The fit to all rows starts at the mean of these. `C_` has the least
-    log loss of groups left out of 20,000 rows.
+    left out in `n_groups` groups, or fewer if a group has few of all rows, each fit from zero: a
+    start at the weights of all rows would have seen the labels of the fold. The fit to all rows
+    starts at the mean of these. `C_` has the least log loss of groups left out of 20,000 rows.
 
     `coef_` are the weights of rows divided by `unit_`, a power of two near the length of a centred
     row, in half precision: three digits are more than they are certain to, and in this unit none is
@@ -248,7 +254,9 @@ class LogisticLearner:
         centre = np.zeros(k) if is_sparse else to_numpy(rows.moments().mean)
         dtype = np.float32 if is_sparse else np.float64
         prepared = rows.apply(prepare_block, [centre, self.unit_, is_sparse], dtype=dtype)
-        group = np.where(fold_of < 0, -1, fold_of % self.n_groups)
+        # At most a fifth (1 / n_groups) of all rows is left out, in two groups at least.
+        n_groups = max(min(self.n_groups, 2), -(-self.n_groups * int((fold_of >= 0).sum()) // n))
+        group = np.where(fold_of < 0, -1, fold_of % n_groups)
         left_out = np.unique(group[group >= 0])
         if len(left_out) == 1 and not (group < 0).any():  # a single fold: none can be left out
             group, left_out = np.full(n, -1), left_out[:0]

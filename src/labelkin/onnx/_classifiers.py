@@ -27,12 +27,12 @@ from labelkin.kin._learners import (
 )
 from labelkin.kin._views import (
     EQUAL,
+    Beside,
+    Columns,
     Ranks,
     Raw,
     Standard,
     Topics,
-    WithEmbedding,
-    WithoutLast,
     Words,
 )
 from labelkin.linear import MultiLabelLogisticRegression
@@ -173,11 +173,10 @@ def _view_rows(view: Any, rows: Tensor) -> Tensor:
         return (words @ rows.graph.matrix(view.directions.T)).unit_rows()
     if isinstance(view, Ranks):
         return _ranks(view, rows)
-    if isinstance(view, WithoutLast):
-        return _view_rows(view.view, rows.columns(np.arange(view.n_first)))
-    if isinstance(view, WithEmbedding):
-        last = view.view.n_first + np.arange(view.view.n_last)
-        return hstack([_view_rows(view.view, rows), rows.columns(last)])
+    if isinstance(view, Columns):
+        return _view_rows(view.view, rows.columns(np.arange(view.start, view.stop)))
+    if isinstance(view, Beside):
+        return hstack([_view_rows(one, rows) for one in view.views])
     raise ValueError(f"The view {type(view).__name__} cannot be exported to ONNX.")
 
 

@@ -31,7 +31,7 @@ from labelkin.projection._base import LinearProjection
 from labelkin.tabular import RobustLogScaler, TableClassifier
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
-from labelkin.tabular._text import TextEmbedding, TextFeatures
+from labelkin.tabular._text import NGrams, TextEmbedding, TextFeatures
 
 
 class Prediction(NamedTuple):
@@ -104,10 +104,11 @@ def _passthrough(step: Any, rows: Any) -> Any:
 
 @convert.register(TextEmbedding)
 @convert.register(TextFeatures)
+@convert.register(NGrams)
 def _embedding(step: Any, rows: Any) -> Any:
     raise ValueError(
-        "Embeddings of texts and TextFeatures cannot be exported to ONNX; fit a TableClassifier "
-        "with embedding='none' (--embedding none)."
+        "Embeddings and n-grams of texts cannot be exported to ONNX; fit a TableClassifier with "
+        "embedding='none' and ngrams='none' (--embedding none --ngrams none)."
     )
 
 

@@ -83,12 +83,17 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
         little influence. "auto" is "robust" if there are columns of several kinds, else "none".
     max_words : int, default=None
-        Maximum number of words kept per column of text; None: 5,000, with 2,000 labels and more
-        100,000.
+        Maximum number of words kept per column of text; None: 5,000, from 5,000 rows on 20,000,
+        with 2,000 labels and more 100,000.
     embedding : {"auto", "none"}, default="auto"
         Whether texts have embeddings beside their words: with "auto", where ``labelkin[text]`` is
         installed and labels are fewer than 2,000. Words of similar meaning have
         similar embeddings, which helps most with few or short texts.
+    ngrams : {"auto", "none"}, default="auto"
+        Whether texts have pairs of words and parts of words of 2 to 5 characters beside their
+        words: with "auto", from 3,000 rows on, if the classifier is a Kin ensemble or a
+        `MultiLabelLogisticRegression` and the numbers of texts and labels allow for it. They help
+        with many rows, and with spelling mistakes and inflected words.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; dates later than these count as the last of them.
@@ -161,6 +166,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         "scale": [StrOptions({"auto", "none", "robust", "standard", "minmax"})],
         "max_words": [None, Interval(Integral, 1, None, closed="left")],
         "embedding": [StrOptions({"auto", "none"})],
+        "ngrams": [StrOptions({"auto", "none"})],
         "trend": ["boolean"],
         "device": [None, str],
     }
@@ -180,6 +186,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         scale: str = "auto",
         max_words: int | None = None,
         embedding: str = "auto",
+        ngrams: str = "auto",
         trend: bool = False,
         device: str | None = None,
     ) -> None:
@@ -193,6 +200,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         self.scale = scale
         self.max_words = max_words
         self.embedding = embedding
+        self.ngrams = ngrams
         self.trend = trend
         self.device = device
 

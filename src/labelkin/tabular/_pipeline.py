@@ -1,9 +1,9 @@
 """The pipeline from a table's columns to predictions.
 
 Numbers are imputed by the median, categories become one indicator per value, dates numbers of
-month, weekday and hour, texts TF-IDF weights and embeddings. All of it is one scikit-learn
-pipeline, so that a fitted model takes rows as they are in the file, and nothing is learned from the
-rows a model is tested on.
+month, weekday and hour, texts TF-IDF weights of words and n-grams and embeddings. All of it is one
+scikit-learn pipeline, so that a fitted model takes rows as they are in the file, and nothing is
+learned from the rows a model is tested on.
 
 The classifier may compute on a device, such as a GPU; the steps before it (words, categories) are
 NumPy's. A fitted classifier is moved back, so that any machine can load it.
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
@@ -33,7 +32,10 @@ from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema
-from labelkin.tabular._text import STATIC_COLUMNS, TextEmbedding, can_embed
+from labelkin.tabular._text import NGrams, TextEmbedding, can_embed, make_vectorizer
+
+# What the names of the parts of text columns begin with.
+_NGRAMS, _MEANING = "n-grams of ", "meaning of "
 
 
 class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -64,8 +66,8 @@ class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     """Return an unfitted pipeline from raw rows to predictions, with an unfitted classifier.
 
-    If it is None, the steps before it prepare columns. Embeddings of texts are the last columns; a
-    classifier that uses them in its own way is told how many.
+    If it is None, the steps before it prepare columns. Embeddings of texts and n-grams are the last
+    columns.
     """
     if schema.columns is None:
         steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
@@ -79,22 +81,38 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     for kind, day_first in (("date", False), ("day_first_date", True)):
         dates = ("dates", DateEncoder(day_first, schema.trend))
         parts.append((kind, Pipeline([dates, *numbers]), schema.of_kind(kind)))
-    options = {"strip_accents": "unicode", "max_features": schema.max_words}
     for name in texts:
-        words = TfidfVectorizer(sublinear_tf=True, **options)
+        words = make_vectorizer(name in schema.unspaced, schema.max_words)
         parts.append((f"text {name}", _with_strings("tfidf", words), name))
     if texts and schema.embedding == "auto" and can_embed():
         embedding = _with_strings("embedding", TextEmbedding())
-        parts += [(f"meaning {name}", embedding, [name]) for name in texts]
-        for name in () if classifier is None else classifier.get_params():
-            if name.split("__")[-1] == "n_embedding":
-                classifier.set_params(**{name: STATIC_COLUMNS * len(texts)})
+        parts += [(f"{_MEANING}{name}", embedding, [name]) for name in texts]
+    if schema.ngrams and _uses_ngrams(classifier):
+        ngrams = [name for name in texts if name not in schema.unspaced]
+        step = _with_strings("ngrams", NGrams(schema.ngrams))
+        parts += [(f"{_NGRAMS}{name}", step, name) for name in ngrams]
     used = [part for part in parts if part[2] != []]
     features = ColumnTransformer(used, verbose_feature_names_out=False)
     if getattr(features, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.
         features.set_params(force_int_remainder_cols=False)
     return Pipeline([("features", features), ("classifier", classifier)])
+
+
+def _uses_ngrams(classifier: Any) -> bool:
+    """Return whether a classifier, or one inside it, gains by n-grams of texts."""
+    parts = [] if classifier is None else [classifier, *classifier.get_params().values()]
+    return any(getattr(part, "_uses_ngrams", False) for part in parts)
+
+
+def _count_columns(preparation: Any, classifier: Any) -> None:
+    """Tell a classifier that uses n-grams and embeddings in its own way how many there are."""
+    slices = getattr(preparation[0], "output_indices_", {}) if len(preparation) else {}
+    for parameter, prefix in (("n_ngrams", _NGRAMS), ("n_embedding", _MEANING)):
+        sizes = [s.stop - s.start for part, s in slices.items() if part.startswith(prefix)]
+        for name in classifier.get_params() if sizes else ():
+            if name.split("__")[-1] == parameter:
+                classifier.set_params(**{name: sum(sizes)})
 
 
 def _with_strings(name: str, step: Any) -> Pipeline:
@@ -130,6 +148,7 @@ def fit_pipeline(
             raise
         text = "a column of text holds no words to learn from; leave it out."
         raise ArgumentError(text, "text") from error
+    _count_columns(preparation, classifier)
     if label_rows is not None and getattr(classifier, "label_texts", label_rows) is None:
         classifier.set_params(label_texts=preparation.transform(label_rows))
     if device in (None, "cpu"):

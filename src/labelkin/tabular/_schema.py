@@ -18,9 +18,11 @@ from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import guess_decimal
 from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
+from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
+_MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -38,6 +40,10 @@ class Schema:
     max_words: int = 5000
     embedding: Embedding = "auto"
     """Whether texts have embeddings: with "auto", where the packages are installed."""
+    ngrams: tuple[str, ...] = ()
+    """Kinds of n-grams that texts have, for classifiers that gain by them."""
+    unspaced: tuple[str, ...] = ()
+    """Columns of texts in scripts without spaces between words."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
@@ -98,6 +104,7 @@ class Schema:
         scale: Scale = "auto",
         max_words: int | None = None,
         embedding: Embedding = "auto",
+        ngrams: Embedding = "auto",
         trend: bool = False,
     ) -> "Schema":
         """Find the kind of each column but the labels, of which there are `n_labels`.
@@ -144,6 +151,12 @@ class Schema:
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
+        texts = {n: [text or "" for text in table.strings(n)] for n in kinds if kinds[n] == "text"}
+        size = sum(len(text) for column in texts.values() for text in column)
+        if max_words is None:
+            # Words that only a few titles have decide between labels that only a few titles have.
+            max_words = 5_000 if table.n_rows < _MANY_TEXTS else 20_000
+            max_words = 100_000 if n_labels >= MANY_LABELS else max_words
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         numbers = {name: _read_column(table, name, kinds[name])[1] for name in measured}
@@ -152,9 +165,10 @@ class Schema:
         return cls(
             kinds,
             scale=scale,
-            # Words that only a few titles have decide between labels that only a few titles have.
-            max_words=max_words or (100_000 if n_labels >= MANY_LABELS else 5_000),
+            max_words=max_words,
             embedding=embedding,
+            ngrams=affordable_ngrams(table.n_rows, size, n_labels) if ngrams == "auto" else (),
+            unspaced=tuple(name for name in texts if is_unspaced(texts[name])),
             decimal=table.decimal,
             trend=trend,
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},

@@ -1,8 +1,10 @@
 """Texts as features: words, n-grams, and embeddings, in which words of similar meaning are near."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,33 @@ STATIC_COLUMNS = 256
 
 _BATCH = 4_096
 _PARTS = ("wordllama", "safetensors", "tokenizers")
+
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, a share of them from which texts have no
+# spaces between words, and the number of texts that are looked at.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED_SHARE, _UNSPACED_TEXTS = 0.3, 1_000
+
+# Parameters of the vectorizers of n-grams, the most of each kind (with twice as many, regressions
+# are no better), and about how many of them different ones a text has per character.
+_KINDS: dict[str, dict[str, Any]] = {
+    "pairs": {"ngram_range": (2, 2)},
+    "parts": {"analyzer": "char_wb", "ngram_range": (2, 5)},
+}
+_MOST_NGRAMS = 50_000
+_PER_CHARACTER = {"words": 0.15, "pairs": 0.15, "parts": 2.0}
+# With fewer texts, n-grams add little to words and embeddings, and to kernels nothing. With more
+# n-grams than this in all texts, they would take more than about a gigabyte.
+_FEWEST_TEXTS, _MOST_VALUES = 3_000, 4e7
+
+N_GRAMS: dict[str, dict[str, Any]] = {
+    "pairs": {"ngram_range": (2, 2)},
+    "parts": {"analyzer": "char_wb", "ngram_range": (2, 5)},
+}
+"""Parameters of the vectorizers of pairs of words and of parts of words."""
+_MOST_NGRAMS = 50_000  # of each kind; with twice as many, regressions are no better
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_SAMPLE, _UNSPACED_SHARE = 1_000, 0.3  # texts that are looked at, and the share of such letters
 
 
 def can_embed() -> bool:
@@ -132,34 +161,119 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
         return tags
 
 
+def is_unspaced(texts: Iterable[str]) -> bool:
+    """Return whether texts are in a script without spaces between words, such as Chinese."""
+    letters = "".join("".join(text.split()) for text in islice(texts, _UNSPACED_TEXTS))
+    return len(_UNSPACED.findall(letters)) > _UNSPACED_SHARE * len(letters)
+
+
+def affordable_ngrams(n_texts: int, n_characters: int, n_labels: int) -> tuple[str, ...]:
+    """Return the kinds of n-grams that a logistic regression of all labels should have.
+
+    They are those that improve its predictions and that Kin has time for.
+    """
+    from labelkin.kin import Limits  # only where it is used
+
+    if n_texts < _FEWEST_TEXTS:
+        return ()
+    limits, found = Limits(), []
+    n_values = n_texts * STATIC_COLUMNS + n_characters * _PER_CHARACTER["words"]
+    for kind in _KINDS:
+        n_values += n_characters * _PER_CHARACTER[kind]
+        seconds = limits.linear_seconds(n_values, n_texts, n_labels)
+        if n_values <= _MOST_VALUES and seconds <= limits.linear_share * limits.seconds:
+            found.append(kind)
+    return tuple(found)
+
+
+def make_vectorizer(unspaced: bool, max_features: int | None = None) -> TfidfVectorizer:
+    """Return an unfitted vectorizer of words or, of unspaced texts, of one to three characters."""
+    options: dict[str, Any] = {"sublinear_tf": True, "max_features": max_features}
+    if unspaced:
+        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), **options)
+    return TfidfVectorizer(strip_accents="unicode", **options)
+
+
+class NGrams(TransformerMixin, BaseEstimator):
+    """TF-IDF weights of pairs of words and of parts of words, of 2 to 5 characters.
+
+    `kinds` are "pairs", "parts" or both, `most` the maximum number of each. Of a thousand texts and
+    more, n-grams of single texts are left out. `vectorizers_` are those of kinds that occur.
+    """
+
+    def __init__(self, kinds: Iterable[str] = tuple(_KINDS), most: int = _MOST_NGRAMS) -> None:
+        self.kinds = kinds
+        self.most = most
+
+    def fit(self, X: Any, y: Any = None) -> "NGrams":
+        """Learn the n-grams and their weights from texts."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
+        """Learn from texts, and return their n-grams."""
+        options: dict[str, Any] = {"sublinear_tf": True, "strip_accents": "unicode"}
+        options |= {"max_features": self.most, "min_df": 2 if len(X) >= 1_000 else 1}
+        self.vectorizers_, found = [], [sparse.csr_matrix((len(X), 0))]
+        for kind in self.kinds:
+            vectorizer = TfidfVectorizer(**options, **_KINDS[kind])
+            try:
+                found.append(vectorizer.fit_transform(X))
+            except ValueError as error:
+                if "vocabulary" not in str(error) and "no terms" not in str(error):
+                    raise
+                continue  # texts of single words have no pairs
+            self.vectorizers_.append(vectorizer)
+        return sparse.hstack(found, format="csr")
+
+    def transform(self, X: Any) -> sparse.csr_matrix:
+        """Return the n-grams of texts."""
+        check_is_fitted(self)
+        found = [one.transform(X) for one in self.vectorizers_]
+        return sparse.hstack([sparse.csr_matrix((len(X), 0)), *found], format="csr")
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the n-grams."""
+        names = [one.get_feature_names_out() for one in self.vectorizers_]
+        return np.concatenate([np.empty(0, object), *names])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
 class TextFeatures(TransformerMixin, BaseEstimator):
-    """Words of texts, optionally n-grams, and embeddings, side by side in one sparse matrix.
+    """Words of texts, embeddings, and optionally n-grams, side by side in one sparse matrix.
 
     Words are weighted by TF-IDF. Words of similar meaning have similar embeddings, also if they
-    never occur together in training; this helps most with few or short texts.
+    never occur together in training; this helps most with few or short texts. In scripts without
+    spaces between words, such as Chinese, one to three characters take the place of words.
 
     Parameters
     ----------
     ngrams : bool, default=False
         Whether pairs of words and parts of words of 2 to 5 characters are features as well. They
-        help logistic regression on a thousand texts or more, and take five times its time; kernels
-        and `KinEnsembleClassifier` gain little.
+        help logistic regression on 3,000 texts or more, and take three times its time or more.
+        `TableClassifier` uses them by itself.
     embedding : {"auto"}, callable or None, default="auto"
         A function from texts to an array, as in `TextEmbedding`; None: no embeddings. "auto":
         static embeddings, where ``labelkin[text]`` is installed.
     max_features : int, default=None
-        Maximum number of words, of pairs and of parts of words; None: all words, and 100,000
-        of each of the others.
+        Maximum number of words, of pairs and of parts of words; None: all words, and 50,000 of each
+        of the others.
 
     Attributes
     ----------
-    vectorizers_ : list of TfidfVectorizer
-        Of words and, with `ngrams`, of pairs and of parts of words.
+    words_ : TfidfVectorizer
+        The fitted vectorizer of words.
     embedding_ : TextEmbedding or None
         The fitted embedding.
-    n_embedding_ : int
-        Number of columns of embeddings, the last ones: the parameter `n_embedding` of
-        `KinEnsembleClassifier`; 256 for static embeddings.
+    ngrams_ : NGrams or None
+        The fitted vectorizers of n-grams.
+    n_embedding_, n_ngrams_ : int
+        Numbers of columns of embeddings and, the last ones, of n-grams: parameters of
+        `KinEnsembleClassifier`. Static embeddings have 256.
 
     Examples
     --------
@@ -186,40 +300,31 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Learn from texts, and return their features."""
-        options: dict[str, Any] = {"sublinear_tf": True, "strip_accents": "unicode"}
-        self.vectorizers_ = [TfidfVectorizer(max_features=self.max_features, **options)]
-        if self.ngrams:
-            most = self.max_features or 100_000
-            kinds: list[dict[str, Any]] = [
-                {"ngram_range": (2, 2)},
-                {"analyzer": "char_wb", "ngram_range": (2, 5)},
-            ]
-            self.vectorizers_ += [TfidfVectorizer(max_features=most, **options, **k) for k in kinds]
+        self.words_ = make_vectorizer(is_unspaced(_texts(X)), self.max_features)
         self.embedding_ = None
         if self.embedding is not None and (self.embedding != "auto" or can_embed()):
             embed = None if self.embedding == "auto" else self.embedding
-            self.embedding_ = TextEmbedding(embed).fit(X)  # type: ignore[arg-type]
-        self.n_embedding_ = 0 if self.embedding_ is None else self.embedding_.n_columns_
-        return self._stack([one.fit_transform(X) for one in self.vectorizers_], X)
+            self.embedding_ = TextEmbedding(embed)  # type: ignore[arg-type]
+        self.ngrams_ = NGrams(most=self.max_features or _MOST_NGRAMS) if self.ngrams else None
+        found = [sparse.csr_matrix(part.fit_transform(X)) for part in self.parts]
+        self.n_embedding_ = found[1].shape[1] if self.embedding_ is not None else 0
+        self.n_ngrams_ = found[-1].shape[1] if self.ngrams_ is not None else 0
+        return sparse.hstack(found, format="csr")
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the features of texts."""
         check_is_fitted(self)
-        return self._stack([one.transform(X) for one in self.vectorizers_], X)
-
-    def _stack(self, parts: list[Any], X: Any) -> sparse.csr_matrix:
-        if self.embedding_ is not None:
-            parts = [*parts, sparse.csr_matrix(self.embedding_.transform(X))]
-        return sparse.hstack(parts, format="csr")
+        found = [sparse.csr_matrix(part.transform(X)) for part in self.parts]
+        return sparse.hstack(found, format="csr")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the words, the n-grams, and the numbered names of the embedding's columns."""
+        """Return the words, the numbered names of the embedding's columns, and the n-grams."""
         return np.concatenate([part.get_feature_names_out() for part in self.parts])
 
     @property
     def parts(self) -> list[Any]:
-        """The vectorizers and the embedding, in the order of their columns."""
-        return [*self.vectorizers_, *([] if self.embedding_ is None else [self.embedding_])]
+        """The fitted transformers, in the order of their columns."""
+        return [part for part in (self.words_, self.embedding_, self.ngrams_) if part is not None]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
