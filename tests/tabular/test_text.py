@@ -6,13 +6,25 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from labelkin import KinEnsembleClassifier, MultiLabelLogisticRegression, TableClassifier
+from labelkin import (
+    KinEnsembleClassifier,
+    MLkNNClassifier,
+    MultiLabelLogisticRegression,
+    TableClassifier,
+)
 from labelkin.explain import explain
-from labelkin.kin._views import WithEmbedding, WithoutLast
+from labelkin.kin import Limits
+from labelkin.kin._views import Beside, Columns
 from labelkin.persistence import load_model, save_model
 from labelkin.tabular import Schema, TextEmbedding, TextFeatures
 from labelkin.tabular._pipeline import make_pipeline as prepare
-from labelkin.tabular._text import can_embed, static_embeddings
+from labelkin.tabular._text import (
+    NGrams,
+    affordable_ngrams,
+    can_embed,
+    is_unspaced,
+    static_embeddings,
+)
 
 TEXTS = ["the app crashes", "a crash of the app", "pay the bill", "the bill is wrong"] * 8
 Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]] * 8)
@@ -34,16 +46,19 @@ def test_an_embedding_that_returns_no_rows():
         TextEmbedding(lambda texts: np.zeros(3)).fit(TEXTS)
 
 
-def test_words_before_ngrams_before_embeddings():
+def test_words_before_embeddings_before_ngrams():
     words = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(TEXTS)
     for ngrams in (False, True):
         features = TextFeatures(ngrams, embedding=lengths)
         found = features.fit_transform(TEXTS).toarray()
         np.testing.assert_allclose(found, features.transform(TEXTS).toarray(), atol=1e-12)
         np.testing.assert_allclose(found[:, : words.shape[1]], words.toarray())
-        np.testing.assert_allclose(found[:, -2:], TextEmbedding(lengths).fit_transform(TEXTS))
+        last = found[:, words.shape[1] :]
+        np.testing.assert_allclose(last[:, :2], TextEmbedding(lengths).fit_transform(TEXTS))
         assert len(features.get_feature_names_out()) == found.shape[1]
         assert features.n_embedding_ == 2
+        assert features.n_ngrams_ == last.shape[1] - 2
+        assert (features.n_ngrams_ > 0) == ngrams
     assert {"app crashes", "crash"} <= set(features.get_feature_names_out())
 
 
@@ -116,8 +131,8 @@ def test_kin_keeps_embeddings_out_of_the_kernels_of_words():
     X = np.hstack([words, embedding])
     model = KinEnsembleClassifier(n_embedding=4, random_state=0).fit(X, labels)
     views = model.views_
-    assert isinstance(views["topics"], WithEmbedding)
-    assert isinstance(views["raw"], WithoutLast)
+    assert isinstance(views["topics"], Beside)
+    assert isinstance(views["raw"], Columns)
     np.testing.assert_array_equal(views["raw"](X), words)
     np.testing.assert_array_equal(views["topics"](X)[:, -4:], embedding)
     alone = KinEnsembleClassifier(random_state=0).fit(words, labels)
@@ -132,3 +147,139 @@ def test_more_embeddings_than_columns():
 def test_an_embedding_by_a_name():
     with pytest.raises(ValueError, match="must be a function of texts or None, got 'none'"):
         TextFeatures(embedding="none").fit(["a cat", "the dog"])
+
+
+def test_missing_texts_are_empty():
+    features = TextFeatures(embedding=None).fit(["a red cat", None, float("nan")])
+    assert features.transform([None, "red"]).toarray().tolist() == [[0, 0], [0, 1]]
+
+
+# --------------------------------------------------------------------------------- n-grams
+
+
+def test_pairs_and_parts_of_words():
+    found = NGrams().fit(["Ab cd", "cd"]).get_feature_names_out()
+    pairs, parts = ["ab cd"], [" a", " ab", " ab ", "ab", "ab ", "b "]
+    parts += [" c", " cd", " cd ", "cd", "cd ", "d "]
+    assert sorted(found) == sorted(pairs + parts)
+
+
+def test_ngrams_of_single_texts_are_left_out_of_many():
+    found = NGrams(["pairs"]).fit(["red car", *["old car"] * 999]).get_feature_names_out()
+    assert found.tolist() == ["old car"]
+
+
+def test_texts_of_single_words_have_no_pairs():
+    texts = ["car", "bike"]
+    assert NGrams(["pairs"]).fit_transform(texts).shape == (2, 0)
+    assert NGrams().fit(texts).transform(["a bike"]).nnz > 5
+
+
+@pytest.mark.parametrize(
+    ("n_texts", "length", "n_labels", "expected"),
+    [
+        (2_000, 70, 28, ()),  # too few
+        (43_410, 68, 28, ("pairs", "parts")),
+        (9_743, 428, 28, ("pairs", "parts")),
+        (9_743, 428, 363, ()),  # too long a fit
+        (1_000_000, 400, 5, ()),  # too large
+    ],
+)
+def test_ngrams_that_are_affordable(n_texts, length, n_labels, expected):
+    assert affordable_ngrams(n_texts, n_texts * length, n_labels) == expected
+
+
+def test_only_the_linear_member_has_ngrams():
+    rng = np.random.default_rng(0)
+    words, ngrams = (rng.poisson(0.05, (300, 40)).astype(float) for _ in range(2))
+    labels = ((words[:, :2] > 0) | (ngrams[:, :2] > 0)).astype(int)
+    X, short = np.hstack([words, ngrams]), Limits(seconds=0.001, linear_rows=300)
+    model = KinEnsembleClassifier(n_ngrams=40, effort=Limits(linear_rows=300), random_state=0)
+    model.fit(X, labels)
+    views = {name: member.view for name, member in model.members_}
+    assert views["linear"] == "ngrams"
+    for name, view in model.views_.items():
+        assert (view(X) == view(np.hstack([words, 0 * ngrams]))).all() == (name != "ngrams")
+    assert model.member_scores_["linear"] > 0.99
+    model.set_params(effort=short).fit(X, labels)  # n-grams would take too long
+    assert dict(model.members_)["linear"].view == "linear"
+
+
+def many_texts(n=3_000):
+    rng = np.random.default_rng(0)
+    stems = np.array(["lock", "crash", "bill", "pay", "ship", "send", "box", "key"])
+    ends = np.array(["", "s", "ed", "ing", "er", "ers", "able"])
+    words = np.char.add(rng.choice(stems, (n, 3)), rng.choice(ends, (n, 3)))
+    texts = [" ".join(row) for row in words]
+    labels = [[int("lock" in text), int("bill" in text or "pay" in text)] for text in texts]
+    return pd.DataFrame({"note": texts}), np.array(labels)
+
+
+@pytest.fixture(scope="module")
+def with_ngrams():
+    X, y = many_texts()
+    kinds = {"note": "text"}
+    return TableClassifier(MultiLabelLogisticRegression(), columns=kinds, embedding="none").fit(
+        X, y
+    )
+
+
+def test_tables_of_many_texts_have_ngrams(with_ngrams, tmp_path):
+    assert with_ngrams.schema_.ngrams == ("pairs", "parts")
+    new = pd.DataFrame({"note": ["unlocking paid", "shipment"]})  # words that never occurred
+    proba = with_ngrams.predict_proba(new)
+    assert proba[0, 0] > 0.9 > 0.1 > proba[1].max()
+    save_model(with_ngrams, tmp_path / "model.labelkin")
+    loaded = load_model(tmp_path / "model.labelkin")
+    np.testing.assert_array_equal(loaded.predict_proba(new), proba)
+
+
+def test_the_effects_of_ngrams_are_those_of_their_words(with_ngrams):
+    row = pd.DataFrame({"note": ["Unlocking, box"]})
+    found = with_ngrams.explain(row)
+    assert {*found.features} <= {"Unlocking", "box", "other characters"}
+    effects = dict(zip(found.features, found.feature_effects[0], strict=True))
+    assert effects["Unlocking"] > 2 > effects["box"]
+    total = found.intercept[0] + sum(effects.values())
+    np.testing.assert_allclose(1 / (1 + np.exp(-total)), with_ngrams.predict_proba(row)[0, 0])
+
+
+@pytest.mark.parametrize("parameters", [{"ngrams": "none"}, {"estimator": MLkNNClassifier(3)}])
+def test_tables_without_ngrams(parameters):
+    X, y = many_texts()
+    estimator = parameters.pop("estimator", MultiLabelLogisticRegression())
+    model = TableClassifier(estimator, columns={"note": "text"}, embedding="none", **parameters)
+    assert model.fit(X, y).estimator_.n_features_in_ < 60
+
+
+def test_ngrams_are_not_exported(with_ngrams, tmp_path):
+    pytest.importorskip("onnx")
+    from labelkin.onnx import save_onnx
+
+    with pytest.raises(ValueError, match="ngrams='none'"):
+        save_onnx(with_ngrams, tmp_path / "model.onnx")
+
+
+# ------------------------------------------------------ scripts without spaces between words
+
+CHINESE = ["手机坏了", "手机充不进电", "账单错了", "请退款和账单", "我的手机", "账单太高"] * 6
+
+
+@pytest.mark.parametrize("estimator", [None, MultiLabelLogisticRegression()])
+def test_texts_without_spaces(estimator):
+    table = pd.DataFrame({"note": CHINESE})
+    y = np.array([["手机" in text, "账单" in text] for text in CHINESE]).astype(int)
+    model = TableClassifier(estimator, columns={"note": "text"}, embedding="none").fit(table, y)
+    new = pd.DataFrame({"note": ["新手机很好", "没有收到账单"]})
+    np.testing.assert_array_equal(model.predict(new), [[1, 0], [0, 1]])
+    found = model.explain(new.iloc[:1])
+    effects = dict(zip(found.features, found.feature_effects[0], strict=True))
+    assert effects["手机"] > 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("ภาษาไทยไม่มีช่องว่าง", True), ("私の CSV ファイル", True), ("한국어 문장", False), ("", False)],
+)
+def test_scripts_without_spaces(text, expected):
+    assert is_unspaced([text]) == expected

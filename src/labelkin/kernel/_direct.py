@@ -13,6 +13,7 @@ y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B). With weights, W = diag(w), and mea
 A = λW⁻¹ + the centred kernel matrix, y − ŷ = λ W⁻¹A⁻¹ (y − ȳ) and W (I − H) = λA⁻¹ − wwᵀ/Σw.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from labelkin.base import Array, Matrix
 from labelkin.calibration._curves import SlopeCalibration, label_losses
 from labelkin.kernel._regression import (
     KernelRidge,
+    SquaredDistances,
     descend,
     distances,
     kernel_values,
@@ -126,27 +128,37 @@ class DirectKernelRidge(KernelRidge):
         """Return scores of queries, on the host.
 
         In double precision, since coefficients of both signs cancel; sums in single precision if
-        coefficients are in half precision, which was checked to be enough.
+        coefficients are in half precision, which was checked to be enough, and smooth kernels of
+        rows in half precision, which are rounded more.
         """
         queries = as_rows(rows)
         place, dtype = queries.place, "float32" if self.coef_.dtype == np.float16 else "float64"
-        known, coef = place.put(self.rows_, "float64"), place.put(self.coef_, dtype)
-        parts = []
+        is_rounded = self.kernel == "rbf" and self.rows_.dtype == np.float16
+        exact = "float32" if is_rounded else "float64"
+        known, coef = place.put(self.rows_, exact), place.put(self.coef_, dtype)
+        values_of, parts = self._kernel_of(known), []
         for block in queries.batches(len(self.coef_)).blocks:
-            placed = place.put(self._prepare(block, self.scale_))
-            values = kernel_values(self.kernel, known, placed, self.width_)
+            values = values_of(place.put(self._prepare(block, self.scale_), exact))
             parts.append(to_numpy(astype(values, dtype) @ coef))
         return np.concatenate(parts) + self.intercept_
+
+    def _kernel_of(self, known: Matrix) -> Callable[..., Any]:
+        """Return kernel values as a function of queries, and of the first row that counts."""
+        kernel, width = str(self.kernel), self.width_ or 1.0
+        if kernel == "manhattan":
+            return lambda Q, start=0: radial(distances(kernel, known[start:, :], Q), kernel, width)
+        between = SquaredDistances(known)
+        return lambda Q, start=0: radial(between(Q, start), kernel, width)
 
     def _kernel_matrix(self, known: Matrix, dtype: str) -> Array:
         """Return the kernel values among rows, of which half are computed."""
         n = known.shape[0]
         xp, device = namespace_and_device(known)
         K = xp.empty((n, n), dtype=getattr(xp, dtype), device=device)
-        start = 0
+        values_of, start = self._kernel_of(known), 0
         for block in as_rows(known).batches(n).blocks:
             stop = start + block.shape[0]
-            values = astype(kernel_values(self.kernel, known[start:, :], block, self.width_), dtype)
+            values = astype(values_of(block, start), dtype)
             K[start:stop, start:] = values
             K[stop:, start:stop] = values[:, stop - start :].T
             start = stop

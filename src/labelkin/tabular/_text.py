@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from labelkin._utils.labels import is_missing
 from labelkin._utils.optional import import_optional
 
 Embed = Callable[[list[str]], Any]
@@ -90,8 +91,8 @@ def static_embeddings(texts: list[str]) -> np.ndarray:
 
 
 def _texts(X: Any) -> list[str]:
-    """Return texts, given as a list or as one column, as a list."""
-    return [str(text) for text in np.asarray(X, dtype=object).ravel()]
+    """Return texts, given as a list or as one column, as a list; missing ones are empty."""
+    return ["" if is_missing(text) else str(text) for text in np.asarray(X, dtype=object).ravel()]
 
 
 class TextEmbedding(TransformerMixin, BaseEstimator):
@@ -180,7 +181,7 @@ def affordable_ngrams(n_texts: int, n_characters: int, n_labels: int) -> tuple[s
     n_values = n_texts * STATIC_COLUMNS + n_characters * _PER_CHARACTER["words"]
     for kind in _KINDS:
         n_values += n_characters * _PER_CHARACTER[kind]
-        seconds = limits.linear_seconds(n_values, n_texts, n_labels)
+        seconds = limits.linear_seconds(n_values, n_texts, n_labels, with_ngrams=True)
         if n_values <= _MOST_VALUES and seconds <= limits.linear_share * limits.seconds:
             found.append(kind)
     return tuple(found)
@@ -300,13 +301,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Learn from texts, and return their features."""
-        self.words_ = make_vectorizer(is_unspaced(_texts(X)), self.max_features)
+        texts = _texts(X)
+        self.words_ = make_vectorizer(is_unspaced(texts), self.max_features)
         self.embedding_ = None
         if self.embedding is not None and (self.embedding != "auto" or can_embed()):
             embed = None if self.embedding == "auto" else self.embedding
             self.embedding_ = TextEmbedding(embed)  # type: ignore[arg-type]
         self.ngrams_ = NGrams(most=self.max_features or _MOST_NGRAMS) if self.ngrams else None
-        found = [sparse.csr_matrix(part.fit_transform(X)) for part in self.parts]
+        found = [sparse.csr_matrix(part.fit_transform(texts)) for part in self.parts]
         self.n_embedding_ = found[1].shape[1] if self.embedding_ is not None else 0
         self.n_ngrams_ = found[-1].shape[1] if self.ngrams_ is not None else 0
         return sparse.hstack(found, format="csr")
@@ -314,7 +316,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the features of texts."""
         check_is_fitted(self)
-        found = [sparse.csr_matrix(part.transform(X)) for part in self.parts]
+        texts = _texts(X)
+        found = [sparse.csr_matrix(part.transform(texts)) for part in self.parts]
         return sparse.hstack(found, format="csr")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
