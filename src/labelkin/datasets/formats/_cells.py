@@ -235,7 +235,7 @@ def _lacks_values(cells: dict[str, Any], n: int) -> bool:
 def _plain_values(cells: Any) -> Any:
     """Return a column of strings as numbers or truth values, if all of it are such.
 
-    Values of equal length are codes if some have leading zeros, as postcodes have.
+    They are codes, not numbers, if one has a leading zero, as 00712 has.
     """
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
@@ -250,11 +250,8 @@ def _plain_values(cells: Any) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    length = compute.min_max(compute.utf8_length(trimmed)).as_py()
-    if length["min"] == length["max"] is not None:
-        zeros = compute.match_substring_regex(trimmed, "^0[0-9]+$")
-        if compute.any(zeros).as_py():
-            return cells
+    if compute.any(compute.match_substring_regex(trimmed, "^0[0-9]+$")).as_py():
+        return cells
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
 
