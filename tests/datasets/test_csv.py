@@ -240,3 +240,10 @@ def test_text_behind_a_quote(tmp_path):
     path.write_text('a,b\nx"y,"2"3\n')
     with pytest.raises(FormatError, match=r"line 2: the cell '\"2\"3' is neither a number nor"):
         read_table(path)
+
+
+def test_spaces_around_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('" length\n(min)",drama ,comedy\n1,0,1\n2,1,0\n')
+    assert read_table(path).names == ["length (min)", "drama", "comedy"]
+    assert read(path, labels="comedy").feature_names == [" length\n(min)", "drama "]

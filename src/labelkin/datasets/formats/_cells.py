@@ -62,6 +62,8 @@ def take_header(
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
             first = [lower or upper for upper, lower in zip(first, below, strict=True)]
+        if options.trim:
+            first = [name and " ".join(name.split()) for name in first]
         names, renamed = name_columns(first, source)
         guesses += renamed
         columns = [column.slice(1 if below is None else 2) for column in columns]

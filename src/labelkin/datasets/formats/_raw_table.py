@@ -63,6 +63,8 @@ class Options:
     expected: Iterable[str] = ()
     labels: Labels | None = None
     n_features: int | None = None
+    trim: bool = False
+    """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
 
 @dataclass
