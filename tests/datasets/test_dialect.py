@@ -85,6 +85,11 @@ def test_the_line_that_excel_writes(tmp_path):
         (["12 %", "7.5%"], {}, [0.12, 0.075]),
         (["12 %", "7.5"], {}, ["12 %", "7.5"]),  # parts and percentages in one column
         (["€ 12", "$ 12"], {}, ["€ 12", "$ 12"]),
+        (["06:00", "18:00:00", "0"], {}, [0.25, 0.75, 0]),
+        (["6:00 AM", "6:00 p.m.", "12:00 am"], {}, [0.25, 0.75, 0]),
+        (["36:00:00", "-0:00:43,2"], {}, [1.5, -0.0005]),
+        (["06:00", "7"], {}, ["06:00", "7"]),
+        (["06:00", "1:5", "3:75"], {}, ["06:00", "1:5", "3:75"]),
     ],
 )
 def test_numbers_as_people_write_them(tmp_path, cells, options, values):
@@ -104,9 +109,13 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
 
 
 def test_units_are_named(tmp_path):
-    columns, guesses = read(tmp_path, "a,b,c\n$5,12 %,1\n$6,13 %,2\n")
-    assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2]}
-    assert guesses == ["a: numbers in $", "b: percentages, 10% is 0.1"]
+    columns, guesses = read(tmp_path, "a,b,c,d\n$5,12 %,1,9:00 AM\n$6,13 %,2,3:00 PM\n")
+    assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2], "d": [0.375, 0.625]}
+    assert guesses == [
+        "a: numbers in $",
+        "b: percentages, 10% is 0.1",
+        "d: times, 12:00 is 0.5",
+    ]
 
 
 def test_strings_stay_as_written(tmp_path):

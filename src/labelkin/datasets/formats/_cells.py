@@ -29,6 +29,7 @@ _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
+_UNIT_WORDS = {"%": "percentages, 10% is 0.1", ":": "times, 12:00 is 0.5"}
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -106,7 +107,7 @@ def make_table(
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
         if unit := max(map(unit_of, values)):
-            words = "percentages, 10% is 0.1" if unit == "%" else f"numbers in {unit}"
+            words = _UNIT_WORDS.get(unit, f"numbers in {unit}")
             units.append(Guess(f"{name}: {words}", ("category",)))
             percentages += [name] if unit == "%" else []
     if grouped and decimal is None:

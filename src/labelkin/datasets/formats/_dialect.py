@@ -124,6 +124,11 @@ def _pattern(decimal: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
+# A time of day or a duration, of more than a day, too: 8:30, 08:30:15, 8:30 PM or 26:15:00.
+_CLOCK = re.compile(
+    r"\s*+(-?)(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
+    re.ASCII,
+)
 _GROUPING = re.compile(r"['’\s]")
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
@@ -140,18 +145,24 @@ def parse_plain_number(text: str) -> float:
 
 
 def is_number(text: str, decimal: str = ".") -> bool:
-    """Return whether a cell is a number, with this decimal mark.
+    """Return whether a cell is a number, with this decimal mark, or a time such as 08:30.
 
     Thousands may be apart, and a currency or a percent sign may stand beside it.
     """
-    return _PATTERNS[decimal].fullmatch(text) is not None
+    return any(pattern.fullmatch(text) for pattern in (_PATTERNS[decimal], _CLOCK))
 
 
 def parse_number(text: str, decimal: str) -> float:
     """Return the number that a cell holds; `is_number` is true of it.
 
-    10% is 0.1, which a spreadsheet holds where it shows 10%.
+    10% is 0.1, which a spreadsheet holds where it shows 10%, and 12:00 half a day.
     """
+    if time := _CLOCK.fullmatch(text):
+        hours, minutes = int(time[2]), int(time[3])
+        if time[5]:
+            hours = hours % 12 + (12 if time[5] in "Pp" else 0)
+        seconds = 3600 * hours + 60 * minutes + float((time[4] or "0").replace(",", "."))
+        return float(f"{time[1]}1") * seconds / 86_400
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
     return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 
@@ -164,26 +175,28 @@ def parse_cell(text: str, decimal: str) -> float:
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
-    Leading zeros, as in 01234, are those of a code. A percent sign must be at all numbers but 0, a
-    currency may be missing.
+    Leading zeros, as in 01234, are those of a code. All numbers but 0 must have a percent sign or
+    be times if one is, a currency may be missing.
     """
     cells = list(cells)
-    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d", cell) for cell in cells):
+    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d(?!:)", cell) for cell in cells):
         return False
     units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
-    return len(units) <= 1 or (len(units) == 2 and "" in units and "%" not in units)
+    return len(units) <= 1 or (len(units) == 2 and "" in units and units.isdisjoint("%:"))
 
 
 def unit_of(cell: str) -> str:
-    """Return the currency or percent sign in a cell, or nothing."""
-    found = _UNITS.search(cell)
+    """Return the currency or percent sign in a number, the colon of a time, or nothing."""
+    found = re.search(rf"{_UNIT}|:", cell)
     return found[0] if found else ""
 
 
 def has_thousands(cell: str, decimal: str) -> bool:
     """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
-    return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+    return not _CLOCK.fullmatch(cell) and (
+        _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+    )
 
 
 def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
