@@ -247,3 +247,14 @@ def test_spaces_around_names(tmp_path):
     path.write_text('" length\n(min)",drama ,comedy\n1,0,1\n2,1,0\n')
     assert read_table(path).names == ["length (min)", "drama", "comedy"]
     assert read(path, labels="comedy").feature_names == [" length\n(min)", "drama "]
+
+
+def test_questions_below_the_names(tmp_path):
+    """As Qualtrics writes them, with the identifiers of the questions in a third row."""
+    path = tmp_path / "t.csv"
+    ids = ",".join(f'"{{""ImportId"":""QID{i}""}}"' for i in (1, 2))
+    path.write_text(f"Q1,Q2_1\nHow old are you?,How? - Web\n{ids}\n31,Web\n47,\n")
+    found = read_table(path)
+    assert found.data["Q1"].tolist() == [31, 47]
+    assert found.strings("Q2_1").tolist() == ["Web", None]
+    assert "the questions below the names left out" in [one.text for one in found.guesses]

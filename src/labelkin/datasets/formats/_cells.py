@@ -60,6 +60,10 @@ def take_header(
     names = [f"c{number}" for number in range(1, len(first) + 1)]
     if header:
         below = _find_second_header(columns, first) if options.header is None else None
+        n_rows = 1 if below is None else 2
+        if below is None and _has_question_ids(columns):
+            guesses.append(Guess("the questions below the names left out", ()))
+            n_rows = 3
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
             first = [lower or upper for upper, lower in zip(first, below, strict=True)]
@@ -67,7 +71,7 @@ def take_header(
             first = [name and " ".join(name.split()) for name in first]
         names, renamed = name_columns(first, source)
         guesses += renamed
-        columns = [column.slice(1 if below is None else 2) for column in columns]
+        columns = [column.slice(n_rows) for column in columns]
     return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
 
 
@@ -195,6 +199,12 @@ def _find_second_header(
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
         is_unlike = is_unlike or bool(are_others if cell else n_cells == len(below))
     return second if is_unlike else None
+
+
+def _has_question_ids(columns: Sequence[Any]) -> bool:
+    """Return whether the third row has the identifiers that Qualtrics writes for questions."""
+    third = [column[2].as_py() if len(column) > 2 else None for column in columns]
+    return all((cell or "").startswith('{"ImportId":') for cell in third)
 
 
 # ------------------------------------------------------------------------------ the columns
