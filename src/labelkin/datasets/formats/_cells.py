@@ -24,6 +24,9 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_
 
 _MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
+# Errors of formulas, as spreadsheet programs write them in several languages.
+_MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
+_MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write before the sums in the last row of a table.
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
