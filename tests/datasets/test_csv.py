@@ -217,9 +217,13 @@ def test_names_that_columns_share(tmp_path):
     [
         ("a,topics,\n,x,y\n1,0,1\n2,1,0\n3,0,0\n", ["a", "x", "y"]),
         ("who,,topics\nname,age,x\nBo,3,no\nAl,4,no\nCy,5,yes\n", ["name", "age", "x"]),
+        # The choices of a survey, which are the answers, too:
+        ("id,age,topics,\n,Answer,x,y\n1,31,x,\n2,47,,y\n3,50,x,y\n", ["id", "Answer", "x", "y"]),
+        ("id,p,q,is,\n,Re,Re,x,y\n1,u,5,x,\n2,v,6,,y\n3,u,7,x,y\n", ["id", "p", "q", "x", "y"]),
         # Rows of data below a header that lacks a name:
         ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", ""]),
         (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["", "b", "c"]),
+        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", ""]),
         ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", ""]),
     ],
 )

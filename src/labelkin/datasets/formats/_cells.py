@@ -69,7 +69,7 @@ def take_header(
             n_rows = 3
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
-            first = [lower or upper for upper, lower in zip(first, below, strict=True)]
+            first = _join_headers(first, below)
         if options.trim:
             first = [name and " ".join(name.split()) for name in first]
         names, renamed = name_columns(first, source)
@@ -186,22 +186,36 @@ def _find_second_header(
 ) -> list[str | None] | None:
     """Return the second row if it names the columns below merged cells; None: it holds data.
 
-    It then has a word in each column without a name and no value that recurs, and is unlike the
-    rows below: it has a word where they have numbers or other words that recur, or no value where
-    all of them have one.
+    It then has a word in each column without a name and no value that recurs beside others, and is
+    unlike the rows below: it has a word where they have numbers or other words that recur, or no
+    value where all of them have one.
     """
     if all(first) or not first[0] or len(columns[0]) < 3:
         return None
-    second, is_unlike = [column[1].as_py() for column in columns], False
+    second = [column[1].as_py() for column in columns]
+    has_choices = is_unlike = is_empty = False
     for name, cell, column in zip(first, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
         values = _distinct(below)
+        if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
+            has_choices = True
+            continue
         if cell in values or (cell is not None and is_number(cell)) or not (name or cell):
             return None
         n_cells = len(below) - below.null_count
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
-        is_unlike = is_unlike or bool(are_others if cell else n_cells == len(below))
-    return second if is_unlike else None
+        is_unlike = is_unlike or bool(cell and are_others)
+        is_empty = is_empty or (not cell and n_cells == len(below))
+    return second if is_empty or (is_unlike and not has_choices) else None
+
+
+def _join_headers(upper: Sequence[str | None], lower: Sequence[str | None]) -> list[str | None]:
+    """Return the names in two rows: the lower ones, but for Response below several questions."""
+    followed = [*(bool(name) for name in upper[1:]), True]  # by a column of its own
+    return [
+        above if not below or (above and alone and lower.count(below) > 1) else below
+        for above, below, alone in zip(upper, lower, followed, strict=True)
+    ]
 
 
 def _has_question_ids(columns: Sequence[Any]) -> bool:
