@@ -365,6 +365,15 @@ def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["labels"] == 2
 
 
+def test_more_columns_of_the_name_of_a_label(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tag_columns(tmp_path / "t.csv")
+    _, err = run(capsys, "fit", "t.csv", "--labels", "tag", "-m", "mlknn")
+    assert "tag_2 kept as a feature, although the labels are in tag (set --labels or" in err
+    _, err = run(capsys, "fit", "t.csv", "--labels", "tag,tag_2", "-m", "mlknn", "-f")
+    assert "kept as a feature" not in err
+
+
 def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     days = [f"{1 + i % 5:02}/{1 + i % 4:02}/2024" for i in range(N)]
