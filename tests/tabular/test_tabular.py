@@ -287,6 +287,7 @@ def test_identifiers_are_left_out():
     ("cells", "kind", "words"),
     [
         (["31.12.2024", "01.02.2025", None], "day_first_date", "when: dates, day first"),
+        (["2024-12-31", "1/2/2025", "01.02.2025"], "day_first_date", "when: dates, day first"),
         (["01.02.2025", "03.04.2025", None], "day_first_date", "when: dates, day first"),
         (["12/31/2024", "1/2/2025 13:05", None], "date", "when: dates, month first"),
         (["31/12/2024", "1/2/2025", None], "day_first_date", "when: dates, day first"),
