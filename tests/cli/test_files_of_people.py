@@ -375,7 +375,7 @@ FILES = [
     ("tweets.csv", tweets, ["--labels", "tags"], 3, "created_at: dates (--category"),
     ("feedback.md", markdown, ["--labels", "tags"], 3, "a Markdown table"),
     ("museum.txt", museum, ["--labels", "tags"], 3, "category: Shelf; numeric: Value)"),
-    ("shifts.xlsx", shifts, ["--labels", NAMED], 3, "Start: times, 12:00 is 0.5"),
+    ("shifts.xlsx", shifts, ["--labels", NAMED], 3, "Start: times, in hours"),
     ("visitors.csv", visitors, ["--labels", "Q5_1,Q5_2,Q5_3"], 3, "the questions below the names"),
     ("choices.xlsx", choices_below, ["--labels", NAMED], 3, "numeric: How old are you?)"),
     ("tickets.json", answer_of_a_service, ["--labels", "tags"], 3, "the rows in tickets"),

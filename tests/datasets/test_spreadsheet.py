@@ -128,16 +128,12 @@ def test_times_and_durations(tmp_path):
     </cellXfs></s>"""
     parts = {"xl/styles.xml": styles, "xl/worksheets/sheet1.xml": f"<w><row>{top}</row>{rows}</w>"}
     found = read_table(write_bytes(tmp_path / "t.xlsx", xlsx(**parts)))
-    assert found.data[["a", "b", "c"]].to_numpy().T.tolist() == [
-        [0.25, 1.5],
-        [0.75, 2],
-        [0.5, 1.25],
-    ]
+    assert found.data[["a", "b", "c"]].to_numpy().T.tolist() == [[6, 36], [18, 48], [12, 30]]
     assert found.data["d"].tolist() == ["2023-03-15 12:00:00", "2023-03-16"]
-    assert [one.text for one in found.guesses][-1] == "c: times, 12:00 is 0.5"
+    assert [one.text for one in found.guesses][-1] == "c: times, in hours"
     time = {"office__value_type": "time", "office__time_value": "PT36H00M00.0000S"}
     rows = row(cell("a"), cell("b")) + row(cell("12:00 PM", **time), cell("x")) * 2
-    assert read_table(write_bytes(tmp_path / "t.ods", ods(rows))).data["a"].tolist() == [1.5, 1.5]
+    assert read_table(write_bytes(tmp_path / "t.ods", ods(rows))).data["a"].tolist() == [36, 36]
 
 
 def test_a_sheet_of_libreoffice(tmp_path):

@@ -32,7 +32,7 @@ _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
-_UNIT_WORDS = {"%": "percentages, 10% is 0.1", ":": "times, 12:00 is 0.5"}
+_UNIT_WORDS = {"%": "percentages, 10% is 0.1", ":": "times, in hours"}
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared

@@ -124,9 +124,10 @@ def _pattern(decimal: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
-# A time of day or a duration, of more than a day, too: 8:30, 08:30:15, 8:30 PM or 26:15:00.
+# A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00, as pandas does.
 _CLOCK = re.compile(
-    r"\s*+(-?)(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
+    r"\s*+(-?)(?:(\d{1,4}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
+    r"(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
     re.ASCII,
 )
 _GROUPING = re.compile(r"['’\s]")
@@ -155,14 +156,13 @@ def is_number(text: str, decimal: str = ".") -> bool:
 def parse_number(text: str, decimal: str) -> float:
     """Return the number that a cell holds; `is_number` is true of it.
 
-    10% is 0.1, which a spreadsheet holds where it shows 10%, and 12:00 half a day.
+    10% is 0.1, which a spreadsheet holds where it shows 10%. Times are hours.
     """
     if time := _CLOCK.fullmatch(text):
-        hours, minutes = int(time[2]), int(time[3])
-        if time[5]:
-            hours = hours % 12 + (12 if time[5] in "Pp" else 0)
-        seconds = 3600 * hours + 60 * minutes + float((time[4] or "0").replace(",", "."))
-        return float(f"{time[1]}1") * seconds / 86_400
+        sign, days, hours, minutes, seconds, half = (part or "0" for part in time.groups())
+        hour = int(hours) if half == "0" else int(hours) % 12 + 12 * (half in "Pp")
+        size = 24 * int(days) + hour + int(minutes) / 60 + float(seconds.replace(",", ".")) / 3600
+        return -size if sign == "-" else size
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
     return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 

@@ -175,14 +175,14 @@ class RawTable:
     def numbers(self, name: str) -> np.ndarray:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
 
-        Times of day and durations are counted in days.
+        Times of day and durations are hours.
         """
         kind, column = self.kind(name), self.column(name)
         if kind in ("number", "missing"):
             pandas = import_optional("pandas")
             if (inferred := pandas.api.types.infer_dtype(column, skipna=True)) in _TIMES:
                 written = column.map(str, na_action="ignore") if inferred == "time" else column
-                column = pandas.to_timedelta(written) / pandas.Timedelta(1, "D")
+                column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
