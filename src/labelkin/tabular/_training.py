@@ -177,7 +177,7 @@ def find_training_data(
     if copies:
         text = f"{join_names(copies)}: kept as a feature"
         table.guesses.append(Guess(text, ("ignore",), True))
-    features = [] if schema is columns else schema.columns or ()
+    features = list[str]() if schema is columns else [*(schema.columns or ())]
     for label in named:  # a tracker repeats the name of a column of tags
         if twins := [name for name in features if re.fullmatch(rf"{re.escape(label)}_\d+", name)]:
             text = f"{join_names(twins)} kept as a feature, although the labels are in {label}"
