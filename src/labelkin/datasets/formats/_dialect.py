@@ -116,10 +116,11 @@ def _pattern(decimal: str) -> re.Pattern[str]:
     """Match a number with this decimal mark, with or without separated thousands."""
     mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
     whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
-    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
+    number = rf"(?:{whole}(?:{mark}(?:\d*|[-–]))?|{mark}\d+)(?:[eE][-+]?\d+)?"
     # Possessive quantifiers, so that spaces on both sides of a unit take linear time.
     unit = rf"[ \u00a0\u202f]*+(?:{_UNIT})[ \u00a0\u202f]*+"
-    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
+    loss = rf"\((?:{unit})?{number}(?:{unit})?\)"  # (5.00) is -5, as accountants write it
+    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}|{loss}) *"
     return re.compile(text, re.ASCII)  # other libraries read no digits of other scripts
 
 
@@ -164,7 +165,9 @@ def parse_number(text: str, decimal: str) -> float:
         size = 24 * int(days) + hour + int(minutes) / 60 + float(seconds.replace(",", ".")) / 3600
         return -size if sign == "-" else size
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
-    return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
+    sign = -1 if plain.startswith("(") else 1
+    plain = plain.strip("()").rstrip("-–")  # 5.- has no cents
+    return sign * float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 
 
 def parse_cell(text: str, decimal: str) -> float:
