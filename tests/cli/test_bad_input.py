@@ -247,7 +247,7 @@ predict n.labelkin empty.csv                           # the file is empty
 predict n.labelkin head.csv                            # no rows
 predict n.labelkin ragged.csv                          # the header has 4 of them, and this line 3
 predict n.labelkin renamed.csv                   # no column 'x'. Columns that could be meant: xx
-predict n.labelkin fewer.csv                           # no column 'z'
+predict n.labelkin fewer.csv                           # Its columns are x. Where the values are not
 predict n.labelkin films.csv                           # no column 'x'
 predict n.labelkin letters.csv                         # 'abc' in row 2
 predict n.labelkin infinite.csv                        # infinite value in row 1

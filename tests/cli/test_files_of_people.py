@@ -4,6 +4,7 @@ Each is evaluated with its page, fitted, predicted, explained and served; what w
 stop (a second sheet, tags in JSON, no header, names twice) is in one of them.
 """
 
+import datetime
 import json
 from pathlib import Path
 
@@ -244,6 +245,106 @@ def tweets(path):
     pd.DataFrame({"created_at": stamps, "text": TEXTS, "tags": cells}).to_csv(path, index=False)
 
 
+def museum(path):
+    """What Excel calls Unicode text, with codes of unequal length and amounts in euros."""
+    columns = {
+        "Shelf": [("007", "7", "0012")[i % 3] for i in range(N)],
+        "Value": [f"€ {i}.250,50" for i in range(N)],
+        "Object": TEXTS,
+        "tags": joined("; "),
+    }
+    frame = pd.DataFrame(columns)
+    frame.to_csv(path, index=False, sep="\t", encoding="utf-16", lineterminator="\r\n")
+
+
+def clock(i):
+    return datetime.time(i % 24, 15 * (i % 4))
+
+
+def shifts(path):
+    """Times of day and durations, below merged names, on the second sheet."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["Shifts per ward"])
+    sheet = book.create_sheet("Data")
+    sheet.append(["Shift", None, None, "Topics", None, None])
+    sheet.append(["Start", "Length", "Handover", *TOPICS])
+    for i, tags in enumerate(SETS):
+        marks = ["✓" if t in tags else None for t in TOPICS]
+        sheet.append([clock(i), datetime.timedelta(hours=i), TEXTS[i], *marks])
+    book.save(path)
+
+
+def visitors(path):
+    """As Qualtrics writes them: names, questions, identifiers of the questions, answers."""
+    names = ["ResponseId", "Q1", "Q2", *(f"Q5_{i + 1}" for i in range(3))]
+    questions = ["Response ID", "How old are you?", "Why?", *(f"How? - {t}" for t in TOPICS)]
+    rows = [names, questions, [json.dumps({"ImportId": name}) for name in names]]
+    for i, tags in enumerate(SETS):
+        chosen = [t if t in tags else "" for t in TOPICS]
+        rows.append([f"R_{i}", str(20 + i % 50), TEXTS[i], *chosen])
+    pd.DataFrame(rows).to_csv(path, index=False, header=False, encoding="utf-8-sig")
+
+
+def choices_below(path):
+    """As SurveyMonkey writes them: the choices below the question, and as answers."""
+    openpyxl = pytest.importorskip("openpyxl")
+    sheet = (book := openpyxl.Workbook()).active
+    sheet.append(["Respondent ID", "How old are you?", "What for?", None, None, "Why?"])
+    sheet.append([None, "Response", *TOPICS, "Response"])
+    for i, tags in enumerate(SETS):
+        chosen = [t if t in tags else None for t in TOPICS]
+        sheet.append([7_000_000 + 13 * i, 20 + 7 * i % 50, *chosen, TEXTS[i]])
+    book.save(path)
+
+
+def answer_of_a_service(path):
+    tickets = [
+        {"created_at": f"{day:%Y-%m-%dT%H:%M:%SZ}", "subject": text, "via": {"channel": "web"}}
+        | {"tags": [{"name": t, "meta": {"by": "agent"}} for t in tags]}
+        for day, text, tags in zip(DAYS, TEXTS, SETS, strict=True)
+    ]
+    path.write_text(json.dumps({"tickets": tickets, "next_page": None, "count": N}))
+
+
+def appels(path):
+    """Line breaks in cells, names with a space at the end, times, and half of the labels."""
+    columns = {
+        "N° tél": [f"0{1 + i % 9} {10 + i} 23" for i in range(N)],
+        "Heure ": [f"{clock(i):%H:%M}" for i in range(N)],
+        "Durée": [f"{i // 9}:{i:02}:30" for i in range(N)],
+        "Note": [f'"{text}"\r\nvoir dossier' for text in TEXTS],
+    }
+    for t in TOPICS:
+        answers = ("oui " if t in tags else "non" for tags in SETS)
+        columns[f"{t} "] = ["" if i % 2 else one for i, one in enumerate(answers)]
+    frame = pd.DataFrame(columns)
+    frame.to_csv(path, index=False, sep=";", encoding="cp1252", lineterminator="\r\n")
+
+
+def orders(path):
+    columns = {
+        "slot": [clock(i) for i in range(N)],
+        "handling": pd.to_timedelta(range(N), unit="min"),
+        "placed": DAYS.tz_localize("UTC"),
+        "item": TEXTS,
+        "tags": SETS,
+    }
+    pd.DataFrame(columns).to_parquet(path)
+
+
+def library(path):
+    """Texts of several scripts, dates in several forms, and emojis in the names of labels."""
+    words = {"billing": "明代战争史研究", "shipping": "ต้มยำกุ้ง 🍜", "login": "ديوان الشعر العربي"}
+    forms = ["%d.%m.%Y", "%Y-%m-%d", "%d %B %Y"]
+    columns = {
+        "Title": [" – ".join(words[t] for t in tags) for tags in SETS],
+        "Added": [f"{day:{forms[i % 3]}}" for i, day in enumerate(DAYS)],
+        "Subjects": joined(" / ", "{} 👓"),
+    }
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -273,6 +374,14 @@ FILES = [
     ("films.csv", films, ["--labels=genres", "--no-label=no genres listed"], 3, "split at '|'"),
     ("tweets.csv", tweets, ["--labels", "tags"], 3, "created_at: dates (--category"),
     ("feedback.md", markdown, ["--labels", "tags"], 3, "a Markdown table"),
+    ("museum.txt", museum, ["--labels", "tags"], 3, "category: Shelf; numeric: Value)"),
+    ("shifts.xlsx", shifts, ["--labels", NAMED], 3, "Start: times, in hours"),
+    ("visitors.csv", visitors, ["--labels", "Q5_1,Q5_2,Q5_3"], 3, "the questions below the names"),
+    ("choices.xlsx", choices_below, ["--labels", NAMED], 3, "numeric: How old are you?)"),
+    ("tickets.json", answer_of_a_service, ["--labels", "tags"], 3, "the rows in tickets"),
+    ("appels.csv", appels, ["--labels", NAMED], 3, "numeric: Heure, Durée)"),
+    ("orders.parquet", orders, ["--labels", "tags"], 3, "numeric: slot, handling)"),
+    ("library.csv", library, ["--labels", "Subjects"], 3, "Added: dates, day first"),
 ]  # fmt: skip
 
 
@@ -315,6 +424,27 @@ def test_from_evaluate_to_serve(name, make, options, n_labels, said, tmp_path, m
     assert len(service.describe()["labels"]) == n_labels
     found = service.predict(service.read((tmp_path / name).read_bytes()))
     assert [row["labels"] for row in found] == [row["labels"] for row in rows]
+
+
+def test_times_are_read_alike_in_all_files(tmp_path, monkeypatch, capsys):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    sheet = (book := openpyxl.Workbook()).active
+    sheet.append(["start", "hours", "late", "long"])
+    for i in range(96):
+        hours, at = 1 + i * 7 % 30, clock(i)
+        marks = [int(at.hour >= 17), int(hours > 9)]
+        sheet.append([at, datetime.timedelta(hours=hours), *marks])
+    book.save("old.xlsx")
+    run(capsys, "fit", "old.xlsx", "--labels", "late,long", "-m", "logistic", "--set", "C=100.0")
+    rows = ["hours,start", "2:30:00,08:30", "26:00:00,22:15", "1:00:00,9:45 PM", "20:00,7:45 AM"]
+    Path("new.csv").write_text("\n".join(rows) + "\n")
+    records = [dict(zip(("hours", "start"), row.split(","), strict=True)) for row in rows[1:]]
+    Path("new.json").write_text(json.dumps(records))
+    for name in ("new.csv", "new.json"):
+        out, _ = run(capsys, "predict", "model.labelkin", name, "--json")
+        found = [json.loads(line)["labels"] for line in out.splitlines()]
+        assert found == [[], ["late", "long"], ["late"], ["long"]]
 
 
 def test_a_file_without_a_header_is_asked_about(tmp_path, monkeypatch, capsys):
@@ -363,6 +493,15 @@ def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
     assert json.loads(out)["labels"] == ["red, dark", "blue"]
     out, _ = run(capsys, "datasets", "describe", *words, "--json")
     assert json.loads(out)["labels"] == 2
+
+
+def test_more_columns_of_the_name_of_a_label(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tag_columns(tmp_path / "t.csv")
+    _, err = run(capsys, "fit", "t.csv", "--labels", "tag", "-m", "mlknn")
+    assert "tag_2 kept as a feature, although the labels are in tag (set --labels or" in err
+    _, err = run(capsys, "fit", "t.csv", "--labels", "tag,tag_2", "-m", "mlknn", "-f")
+    assert "kept as a feature" not in err
 
 
 def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):

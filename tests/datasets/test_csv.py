@@ -41,7 +41,7 @@ def test_empty_rows_at_the_end_are_left_out(tmp_path):
 
 
 def test_marks_of_missing_numbers(tmp_path):
-    marks = ["", "NA", "n/a", "-", "–", "#N/A", "?"]
+    marks = ["", "NA", "n/a", "-", "–", "#N/A", "?", "#DIV/0!", "#WERT!"]
     got = table(tmp_path, "a,y\n1,0\n" + "".join(f"{m},1\n" for m in marks), labels="y")
     assert np.isnan(got.data[:, 0]).tolist() == [False] + [True] * len(marks)
 
@@ -217,9 +217,13 @@ def test_names_that_columns_share(tmp_path):
     [
         ("a,topics,\n,x,y\n1,0,1\n2,1,0\n3,0,0\n", ["a", "x", "y"]),
         ("who,,topics\nname,age,x\nBo,3,no\nAl,4,no\nCy,5,yes\n", ["name", "age", "x"]),
+        # The choices of a survey, which are the answers, too:
+        ("id,age,topics,\n,Answer,x,y\n1,31,x,\n2,47,,y\n3,50,x,y\n", ["id", "Answer", "x", "y"]),
+        ("id,p,q,is,\n,Re,Re,x,y\n1,u,5,x,\n2,v,6,,y\n3,u,7,x,y\n", ["id", "p", "q", "x", "y"]),
         # Rows of data below a header that lacks a name:
         ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", ""]),
         (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["", "b", "c"]),
+        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", ""]),
         ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", ""]),
     ],
 )
@@ -240,3 +244,21 @@ def test_text_behind_a_quote(tmp_path):
     path.write_text('a,b\nx"y,"2"3\n')
     with pytest.raises(FormatError, match=r"line 2: the cell '\"2\"3' is neither a number nor"):
         read_table(path)
+
+
+def test_spaces_around_names(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('" length\n(min)",drama ,comedy\n1,0,1\n2,1,0\n')
+    assert read_table(path).names == ["length (min)", "drama", "comedy"]
+    assert read(path, labels="comedy").feature_names == [" length\n(min)", "drama "]
+
+
+def test_questions_below_the_names(tmp_path):
+    """As Qualtrics writes them, with the identifiers of the questions in a third row."""
+    path = tmp_path / "t.csv"
+    ids = ",".join(f'"{{""ImportId"":""QID{i}""}}"' for i in (1, 2))
+    path.write_text(f"Q1,Q2_1\nHow old are you?,How? - Web\n{ids}\n31,Web\n47,\n")
+    found = read_table(path)
+    assert found.data["Q1"].tolist() == [31, 47]
+    assert found.strings("Q2_1").tolist() == ["Web", None]
+    assert "the questions below the names left out" in [one.text for one in found.guesses]

@@ -79,11 +79,21 @@ def test_the_line_that_excel_writes(tmp_path):
         (["-1,5", "+2,5e3"], {}, [-1.5, 2500]),
         (["12,5", "n/a or so"], {}, ["12,5", "n/a or so"]),
         (["01234", "012,5"], {}, ["01234", "012,5"]),
+        (["007", "7", "0012"], {}, ["007", "7", "0012"]),  # codes of unequal length
         (["€ 1.234,50", "-3,5 €"], {}, [1234.5, -3.5]),
         (["$1,234.50", "-$7", "12"], {"decimal": "."}, [1234.5, -7, 12]),
         (["12 %", "7.5%"], {}, [0.12, 0.075]),
         (["12 %", "7.5"], {}, ["12 %", "7.5"]),  # parts and percentages in one column
         (["€ 12", "$ 12"], {}, ["€ 12", "$ 12"]),
+        (["($1,234.50)", "$7.25", "(3)"], {"decimal": "."}, [-1234.5, 7.25, -3]),
+        (["CHF 1'234.-", "5.50", "CHF 7.–"], {}, [1234, 5.5, 7]),
+        (["1.234,- €", "-5,50 €"], {}, [1234, -5.5]),
+        (["(1", "(1)", "2.-3"], {}, ["(1", "(1)", "2.-3"]),
+        (["06:00", "18:00:00", "0"], {}, [6, 18, 0]),
+        (["6:00 AM", "6:00 p.m.", "12:00 am"], {}, [6, 18, 0]),
+        (["36:00:00", "-0:00:04,5", "1 day 02:30:00"], {}, [36, -0.00125, 26.5]),
+        (["06:00", "7"], {}, ["06:00", "7"]),
+        (["06:00", "1:5", "3:75"], {}, ["06:00", "1:5", "3:75"]),
     ],
 )
 def test_numbers_as_people_write_them(tmp_path, cells, options, values):
@@ -103,9 +113,13 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
 
 
 def test_units_are_named(tmp_path):
-    columns, guesses = read(tmp_path, "a,b,c\n$5,12 %,1\n$6,13 %,2\n")
-    assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2]}
-    assert guesses == ["a: numbers in $", "b: percentages, 10% is 0.1"]
+    columns, guesses = read(tmp_path, "a,b,c,d\n$5,12 %,1,9:00 AM\n$6,13 %,2,3:00 PM\n")
+    assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2], "d": [9, 15]}
+    assert guesses == [
+        "a: numbers in $",
+        "b: percentages, 10% is 0.1",
+        "d: times, in hours",
+    ]
 
 
 def test_strings_stay_as_written(tmp_path):

@@ -106,3 +106,16 @@ def test_fields_that_no_record_has_are_missing(tmp_path):
     assert read_table(path, labels="tags").names == ["a.b", "c"]
     assert read_table(path, expected=["text", "size"]).names == ["a.b", "c"]
     assert read_table(path, expected=["c", "a.bb"]).names == ["a.b", "c"]  # a misspelt name
+
+
+def test_rows_in_a_field_of_an_object(tmp_path):
+    """As web services send them; a single row may hold a list of objects, too."""
+    path = tmp_path / "t.json"
+    path.write_text('{"count": 2, "links": {"next": null}, "items": [{"a": 1}, {"a": 2}]}')
+    found = read_table(path)
+    assert found.data["a"].tolist() == [1, 2]
+    assert [one.text for one in found.guesses] == ["the rows in items"]
+    assert read_table(path, expected=["count"]).names == ["count", "links.next", "items"]
+    path.write_text('{"a": 1, "tags": ["x"]}')
+    assert read_table(path).n_rows == 1
+    assert read_table(path).names == ["a", "tags"]

@@ -1,12 +1,13 @@
 """Parquet tables."""
 
+import datetime
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, parse_table, read, read_table
+from labelkin.datasets import FormatError, RawTable, parse_table, read, read_table
 from support.datasets import assert_same
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -178,3 +179,18 @@ def test_damaged_descriptions_of_columns(tmp_path):
         [sys.executable, "-c", READER, str(path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_times_and_durations(tmp_path):
+    import pyarrow.parquet
+
+    hours = [datetime.time(6), None, datetime.time(18, 30, 0, 500)]
+    spans = [datetime.timedelta(hours=36), None, datetime.timedelta(minutes=-36)]
+    columns = pyarrow.table({"at": hours, "for": spans})
+    pyarrow.parquet.write_table(columns, tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet")
+    assert [found.kind(name) for name in found.names] == ["number", "number"]
+    np.testing.assert_allclose(found.numbers("at"), [6, np.nan, 18.5], rtol=1e-7)
+    np.testing.assert_allclose(found.numbers("for"), [36, np.nan, -0.6])
+    frame = found.data.astype(object)
+    np.testing.assert_allclose(RawTable.of(frame).numbers("for"), [36, np.nan, -0.6])

@@ -117,6 +117,25 @@ def test_percentages_have_their_sign(tmp_path):
     assert (found.percentages, found.data["a"].tolist()) == ({"a"}, [0.07, 0.07])
 
 
+def test_times_and_durations(tmp_path):
+    """Those of more than a day, too, which are no dates; a date may show its time only."""
+    top = "".join(f'<c t="str"><v>{name}</v></c>' for name in "abcd")
+    values = [(1, 0.25), (1, 1.5), (2, 0.75), (2, 2), (3, 0.5), (3, 1.25), (4, 45000.5), (4, 45001)]
+    cells = [f'<c s="{style}"><v>{value}</v></c>' for style, value in values]
+    rows = "".join(f"<row>{''.join(cells[i::2])}</row>" for i in (0, 1))
+    styles = """<s><numFmts><numFmt numFmtId="170" formatCode="[h]:mm;@"/></numFmts><cellXfs>
+    <xf numFmtId="0"/><xf numFmtId="46"/><xf numFmtId="170"/><xf numFmtId="20"/><xf numFmtId="20"/>
+    </cellXfs></s>"""
+    parts = {"xl/styles.xml": styles, "xl/worksheets/sheet1.xml": f"<w><row>{top}</row>{rows}</w>"}
+    found = read_table(write_bytes(tmp_path / "t.xlsx", xlsx(**parts)))
+    assert found.data[["a", "b", "c"]].to_numpy().T.tolist() == [[6, 36], [18, 48], [12, 30]]
+    assert found.data["d"].tolist() == ["2023-03-15 12:00:00", "2023-03-16"]
+    assert [one.text for one in found.guesses][-1] == "c: times, in hours"
+    time = {"office__value_type": "time", "office__time_value": "PT36H00M00.0000S"}
+    rows = row(cell("a"), cell("b")) + row(cell("12:00 PM", **time), cell("x")) * 2
+    assert read_table(write_bytes(tmp_path / "t.ods", ods(rows))).data["a"].tolist() == [36, 36]
+
+
 def test_a_sheet_of_libreoffice(tmp_path):
     number = {"office__value_type": "float", "office__value": "2"}
     note = "<office:annotation><text:p>mind</text:p></office:annotation>"

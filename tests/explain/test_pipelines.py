@@ -88,6 +88,16 @@ def test_a_linear_model_of_a_table_names_columns_and_values(tickets):
     assert {f"country = {X['country'][0]}", f"size = {X['size'][0]:g}", "Größe"} <= parts
 
 
+def test_large_numbers_are_written_in_full():
+    X = pandas.DataFrame(
+        {"amount": 1_234_567.4 + 500 * np.arange(40), "country": ["us", "fr"] * 20}
+    )
+    model = TableClassifier(MultiLabelLogisticRegression()).fit(X, np.arange(40)[:, None] > 20)
+    why = model.explain(X.iloc[[1]])
+    assert "amount = 1235067" in why.title
+    assert "amount = 1235067" in [name for name, _ in why.strongest_features(0)]
+
+
 def test_effects_are_differences_of_log_odds(tickets):
     X, Y = tickets
     model = pipeline_of(OneVsRestClassifier(LogisticRegression())).fit(X, Y)

@@ -130,7 +130,9 @@ def test_labels_may_name_one_column_of_tags():
     assert (found.names, found.column, found.separator) == (("a", "b"), "tags", "|")
     # Words for yes and no make a column one label, with another word among them a wrong one.
     assert LabelColumns.find(data, "y").column is None
-    with pytest.raises(ValueError, match="label 'y' holds 'maybe' in row 3"):
+    with pytest.raises(
+        ValueError, match=r"'y' holds 'maybe' in row 3.*empty cell where it is not k"
+    ):
         LabelColumns.find(data, "y").read(data, [])
 
 
@@ -244,6 +246,8 @@ def test_tags():
 def test_yes_and_no_are_labels():
     data = table(y=["yes", "No", "TRUE", "0"], x=[1, 2, 3, 4])
     assert LabelColumns(("y",)).read(data, []).ravel().tolist() == [1, 0, 1, 0]
+    data = table(y=["Sim", "não", "да", "нет", "是", "否", "☑", "☐"], x=range(8))
+    assert LabelColumns(("y",)).read(data, []).ravel().tolist() == [1, 0] * 4
 
 
 def test_strings_stay_as_written(tmp_path):
@@ -283,6 +287,7 @@ def test_identifiers_are_left_out():
     ("cells", "kind", "words"),
     [
         (["31.12.2024", "01.02.2025", None], "day_first_date", "when: dates, day first"),
+        (["2024-12-31", "1/2/2025", "01.02.2025"], "day_first_date", "when: dates, day first"),
         (["01.02.2025", "03.04.2025", None], "day_first_date", "when: dates, day first"),
         (["12/31/2024", "1/2/2025 13:05", None], "date", "when: dates, month first"),
         (["31/12/2024", "1/2/2025", None], "day_first_date", "when: dates, day first"),

@@ -53,6 +53,17 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+def show_value(value: object) -> object:
+    """Return a number as people write it, of six digits or without a fraction; others as they are.
+
+    >>> show_value(1250000.4), show_value(0.1 + 0.2), show_value("red")
+    ('1250000', '0.3', 'red')
+    """
+    if not isinstance(value, int | float):
+        return value
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
+
+
 def join_names(names: Sequence[str], most: int = 5) -> str:
     """Return the first few names for a message, and how many more there are.
 

@@ -143,14 +143,14 @@ def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:
     Its first bytes tell whether it is a spreadsheet, JSON or CSV. `options` are those of
     `read_table` for a CSV file.
     """
-    budget = Budget(source, len(raw))
+    budget, how = Budget(source, len(raw)), Options(**options, trim=True)
     if raw.startswith(b"PAR1"):
         raise FormatError(source, "a Parquet file cannot be sent; send CSV, JSON or a spreadsheet")
     if raw.startswith((b"PK", b"\xd0\xcf")):
         budget.limit = budget.left = min(budget.limit, max(_SENT_BYTES, 100 * len(raw)))
-        return read_spreadsheet(raw, budget, Options(**options))
+        return read_spreadsheet(raw, budget, how)
     reader = read_json if raw.lstrip()[:1] in (b"[", b"{") else read_csv
-    return reader(raw, budget, Options(**options))
+    return reader(raw, budget, how)
 
 
 def read_table(
@@ -232,6 +232,7 @@ def read_table(
         raise FileNotFoundError(f"There is no file {name}{cure if may_be_name else ''}.")
     strings = {*as_strings, *([labels] if isinstance(labels, str) else [])}
     options = Options(
-        delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels, n_features
+        *(delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels, n_features),
+        trim=True,
     )
     return complete(_read(path, options))

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from labelkin._utils.labels import label_names, label_names_of
-from labelkin._utils.names import abbreviate
+from labelkin._utils.names import abbreviate, show_value
 from labelkin._utils.optional import import_optional
 from labelkin.base import Matrix
 from labelkin.explain._explanation import Explanation
@@ -208,8 +208,7 @@ def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGES
         cells = _cells(X, row)
         texts = [cells.get(name) for name in X.columns if name in vectorizers]
         if not texts:
-            shown = {n: f"{x:g}" if isinstance(x, int | float) else x for n, x in cells.items()}
-            values = ", ".join(f"{name} = {value}" for name, value in shown.items())
+            values = ", ".join(f"{name} = {show_value(value)}" for name, value in cells.items())
             return abbreviate(" ".join(values.split()), longest)
     else:
         texts = [X[row]] if isinstance(X, list) and isinstance(X[row], str) else []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.names import abbreviate, did_you_mean, printable
+from labelkin._utils.names import abbreviate, did_you_mean, printable, show_value
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, new_figure, plain_text
 from labelkin.base import Array
@@ -144,8 +144,9 @@ class Explanation:
         for i in order[effects[order] != 0]:
             name, value = self.features[i], self.feature_values[i] if self.feature_values else None
             if value is not None:
-                shown = f"{value:g}" if isinstance(value, int | float) else value
-                name += f" = {'(missing)' if value != value else shown}"  # NaN is missing
+                name += (
+                    f" = {'(missing)' if value != value else show_value(value)}"  # NaN is missing
+                )
             found.append((name, float(effects[i])))
         return found
 

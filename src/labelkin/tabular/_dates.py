@@ -96,7 +96,7 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     written = [_YEAR_LAST.fullmatch(value) for value in values]
     firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
     is_one_month = len(firsts) > len(seconds) == 1 and 1 not in seconds
-    points = any("." in value for value in values[:1])
+    points = any(found and found[2] == "." for found in written)
     for day_first in (True, False) if points or is_one_month else (False, True):
         if values and all(parse_date(value, day_first) is not None for value in values):
             return day_first

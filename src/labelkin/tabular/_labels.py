@@ -26,11 +26,15 @@ from labelkin.datasets.formats._columns import (
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, unify_spelling
 
-_YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓"}
-_NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux"}
+# In English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Czech, Turkish,
+# Russian, Chinese, Japanese and Arabic.
+_YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", "x", "✓", "✔", "☑"}
+_YES |= {"verdadero", "sì", "vero", "sim", "tak", "ano", "evet", "да", "是", "はい", "نعم"}
+_NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "nao", "nee"}
+_NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐"}
 _TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 # Marks on a form.
-_MARKS = {"x", "✓"}
+_MARKS = {"x", "✓", "✔", "☑"}
 
 
 @dataclass(frozen=True)
@@ -298,7 +302,7 @@ def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.nd
         raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
             "and 1, yes and no, or one word where the label applies (a column of tags is named "
-            "alone, with separator=)",
+            "alone, with separator=), and an empty cell where it is not known",
             "separator",
         )
     return values.astype(np.float64), are_marks

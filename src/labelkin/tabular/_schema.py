@@ -340,7 +340,15 @@ def _check_present(table: RawTable, names: list[str]) -> None:
         raise table.error(
             f"it has no column names, and the model needs the columns {join_names(names)}"
         )
-    find_columns(names, table.names, table.source)
+    try:
+        find_columns(names, table.names, table.source)
+    except FormatError as error:
+        absent = [name for name in names if name not in {*table.names}]
+        if len(absent) == len(names):  # it is another table
+            raise
+        others = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
+        cure = "Where the values are not known, add an empty column of that name."
+        raise table.error(f"{error.message}{others} {cure}") from None
 
 
 def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) -> None:

@@ -1,6 +1,7 @@
 """A labelled table as it is learned from: its features, its labels, and what was found."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,6 +177,11 @@ def find_training_data(
     if copies:
         text = f"{join_names(copies)}: kept as a feature"
         table.guesses.append(Guess(text, ("ignore",), True))
+    features = list[str]() if schema is columns else [*(schema.columns or ())]
+    for label in named:  # a tracker repeats the name of a column of tags
+        if twins := [name for name in features if re.fullmatch(rf"{re.escape(label)}_\d+", name)]:
+            text = f"{join_names(twins)} kept as a feature, although the labels are in {label}"
+            table.guesses.append(Guess(text, ("labels", "ignore"), True))
     if found.column is not None and hasattr(X, "columns") and (n_alike := _count_split(X, y)):
         notes.append(
             f"{table.source}: {n_alike:,} rows have one label each and differ from others by it "

@@ -24,11 +24,15 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_
 
 _MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
+# Errors of formulas, as spreadsheet programs write them in several languages.
+_MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
+_MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write before the sums in the last row of a table.
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
+_UNIT_WORDS = {"%": "percentages, 10% is 0.1", ":": "times, in hours"}
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -59,12 +63,18 @@ def take_header(
     names = [f"c{number}" for number in range(1, len(first) + 1)]
     if header:
         below = _find_second_header(columns, first) if options.header is None else None
+        n_rows = 1 if below is None else 2
+        if below is None and _has_question_ids(columns):
+            guesses.append(Guess("the questions below the names left out", ()))
+            n_rows = 3
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
-            first = [lower or upper for upper, lower in zip(first, below, strict=True)]
+            first = _join_headers(first, below)
+        if options.trim:
+            first = [name and " ".join(name.split()) for name in first]
         names, renamed = name_columns(first, source)
         guesses += renamed
-        columns = [column.slice(1 if below is None else 2) for column in columns]
+        columns = [column.slice(n_rows) for column in columns]
     return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
 
 
@@ -104,7 +114,7 @@ def make_table(
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
         if unit := max(map(unit_of, values)):
-            words = "percentages, 10% is 0.1" if unit == "%" else f"numbers in {unit}"
+            words = _UNIT_WORDS.get(unit, f"numbers in {unit}")
             units.append(Guess(f"{name}: {words}", ("category",)))
             percentages += [name] if unit == "%" else []
     if grouped and decimal is None:
@@ -176,22 +186,42 @@ def _find_second_header(
 ) -> list[str | None] | None:
     """Return the second row if it names the columns below merged cells; None: it holds data.
 
-    It then has a word in each column without a name and no value that recurs, and is unlike the
-    rows below: it has a word where they have numbers or other words that recur, or no value where
-    all of them have one.
+    It then has a word in each column without a name and no value that recurs beside others, and is
+    unlike the rows below: it has a word where they have numbers or other words that recur, or no
+    value where all of them have one.
     """
     if all(first) or not first[0] or len(columns[0]) < 3:
         return None
-    second, is_unlike = [column[1].as_py() for column in columns], False
+    second = [column[1].as_py() for column in columns]
+    has_choices = is_unlike = is_empty = False
     for name, cell, column in zip(first, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
         values = _distinct(below)
+        if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
+            has_choices = True
+            continue
         if cell in values or (cell is not None and is_number(cell)) or not (name or cell):
             return None
         n_cells = len(below) - below.null_count
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
-        is_unlike = is_unlike or bool(are_others if cell else n_cells == len(below))
-    return second if is_unlike else None
+        is_unlike = is_unlike or bool(cell and are_others)
+        is_empty = is_empty or (not cell and n_cells == len(below))
+    return second if is_empty or (is_unlike and not has_choices) else None
+
+
+def _join_headers(upper: Sequence[str | None], lower: Sequence[str | None]) -> list[str | None]:
+    """Return the names in two rows: the lower ones, but for Response below several questions."""
+    followed = [*(bool(name) for name in upper[1:]), True]  # by a column of its own
+    return [
+        above if not below or (above and alone and lower.count(below) > 1) else below
+        for above, below, alone in zip(upper, lower, followed, strict=True)
+    ]
+
+
+def _has_question_ids(columns: Sequence[Any]) -> bool:
+    """Return whether the third row has the identifiers that Qualtrics writes for questions."""
+    third = [column[2].as_py() if len(column) > 2 else None for column in columns]
+    return all((cell or "").startswith('{"ImportId":') for cell in third)
 
 
 # ------------------------------------------------------------------------------ the columns
@@ -235,7 +265,7 @@ def _lacks_values(cells: dict[str, Any], n: int) -> bool:
 def _plain_values(cells: Any) -> Any:
     """Return a column of strings as numbers or truth values, if all of it are such.
 
-    Values of equal length are codes if some have leading zeros, as postcodes have.
+    They are codes, not numbers, if one has a leading zero, as 00712 has.
     """
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
@@ -250,11 +280,8 @@ def _plain_values(cells: Any) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    length = compute.min_max(compute.utf8_length(trimmed)).as_py()
-    if length["min"] == length["max"] is not None:
-        zeros = compute.match_substring_regex(trimmed, "^0[0-9]+$")
-        if compute.any(zeros).as_py():
-            return cells
+    if compute.any(compute.match_substring_regex(trimmed, "^0[0-9]+$")).as_py():
+        return cells
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
 

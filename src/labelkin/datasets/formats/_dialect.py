@@ -116,14 +116,21 @@ def _pattern(decimal: str) -> re.Pattern[str]:
     """Match a number with this decimal mark, with or without separated thousands."""
     mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
     whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
-    number = rf"(?:{whole}(?:{mark}\d*)?|{mark}\d+)(?:[eE][-+]?\d+)?"
+    number = rf"(?:{whole}(?:{mark}(?:\d*|[-–]))?|{mark}\d+)(?:[eE][-+]?\d+)?"
     # Possessive quantifiers, so that spaces on both sides of a unit take linear time.
     unit = rf"[ \u00a0\u202f]*+(?:{_UNIT})[ \u00a0\u202f]*+"
-    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}) *"
+    loss = rf"\((?:{unit})?{number}(?:{unit})?\)"  # (5.00) is -5, as accountants write it
+    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}|{loss}) *"
     return re.compile(text, re.ASCII)  # other libraries read no digits of other scripts
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
+# A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00, as pandas does.
+_CLOCK = re.compile(
+    r"\s*+(-?)(?:(\d{1,4}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
+    r"(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
+    re.ASCII,
+)
 _GROUPING = re.compile(r"['’\s]")
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
@@ -140,20 +147,27 @@ def parse_plain_number(text: str) -> float:
 
 
 def is_number(text: str, decimal: str = ".") -> bool:
-    """Return whether a cell is a number, with this decimal mark.
+    """Return whether a cell is a number, with this decimal mark, or a time such as 08:30.
 
     Thousands may be apart, and a currency or a percent sign may stand beside it.
     """
-    return _PATTERNS[decimal].fullmatch(text) is not None
+    return any(pattern.fullmatch(text) for pattern in (_PATTERNS[decimal], _CLOCK))
 
 
 def parse_number(text: str, decimal: str) -> float:
     """Return the number that a cell holds; `is_number` is true of it.
 
-    10% is 0.1, which a spreadsheet holds where it shows 10%.
+    10% is 0.1, which a spreadsheet holds where it shows 10%. Times are hours.
     """
+    if time := _CLOCK.fullmatch(text):
+        sign, days, hours, minutes, seconds, half = (part or "0" for part in time.groups())
+        hour = int(hours) if half == "0" else int(hours) % 12 + 12 * (half in "Pp")
+        size = 24 * int(days) + hour + int(minutes) / 60 + float(seconds.replace(",", ".")) / 3600
+        return -size if sign == "-" else size
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
-    return float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
+    sign = -1 if plain.startswith("(") else 1
+    plain = plain.strip("()").rstrip("-–")  # 5.- has no cents
+    return sign * float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
 
 
 def parse_cell(text: str, decimal: str) -> float:
@@ -164,26 +178,28 @@ def parse_cell(text: str, decimal: str) -> float:
 def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
-    Leading zeros, as in 01234, are those of a code. A percent sign must be at all numbers but 0, a
-    currency may be missing.
+    Leading zeros, as in 01234, are those of a code. All numbers but 0 must have a percent sign or
+    be times if one is, a currency may be missing.
     """
     cells = list(cells)
-    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d", cell) for cell in cells):
+    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d(?!:)", cell) for cell in cells):
         return False
     units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
-    return len(units) <= 1 or (len(units) == 2 and "" in units and "%" not in units)
+    return len(units) <= 1 or (len(units) == 2 and "" in units and units.isdisjoint("%:"))
 
 
 def unit_of(cell: str) -> str:
-    """Return the currency or percent sign in a cell, or nothing."""
-    found = _UNITS.search(cell)
+    """Return the currency or percent sign in a number, the colon of a time, or nothing."""
+    found = re.search(rf"{_UNIT}|:", cell)
     return found[0] if found else ""
 
 
 def has_thousands(cell: str, decimal: str) -> bool:
     """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
-    return _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+    return not _CLOCK.fullmatch(cell) and (
+        _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+    )
 
 
 def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:

@@ -27,7 +27,11 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
     text, _found = decode(raw, path, options.encoding)
     try:
-        records = [unique_fields(list(_flatten(record, budget))) for record in _parse(text, path)]
+        parsed = _parse(text, path)
+        field = _find_rows(parsed, {*map(normal_form, options.expected)})
+        if field is not None:
+            parsed = parsed[0][field]
+        records = [unique_fields(list(_flatten(record, budget))) for record in parsed]
     except FormatError:
         raise
     except ValueError as error:
@@ -37,7 +41,8 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
-    guesses, absent = [], _left_out(names, options, path)
+    guesses = [] if field is None else [Guess(f"the rows in {field}", ())]
+    absent = _left_out(names, options, path)
     if absent:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
         names += absent
@@ -85,6 +90,20 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
             shown = shorten(json.dumps(record), 30)
             raise FormatError(path, f"record {number} is {shown}, not an object; {_CURE}")
     return records
+
+
+def _find_rows(records: list[dict[str, Any]], expected: set[str]) -> str | None:
+    """Return the field of a single object that holds the rows, as answers of web services do.
+
+    It is its only list of objects; an object with an expected column is a row itself.
+    """
+    if len(records) != 1 or any(
+        name == key or name.startswith(f"{key}.") for key in records[0] for name in expected
+    ):
+        return None
+    lists = {key: cell for key, cell in records[0].items() if isinstance(cell, list) and cell}
+    are_rows = [all(isinstance(row, dict) for row in cell) for cell in lists.values()]
+    return next(iter(lists)) if are_rows == [True] else None
 
 
 def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -33,7 +33,8 @@ NO_LABELS = "it holds no labels; name the array or the file that does with y="
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
 # What pandas finds in a column of objects.
-_NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal"}
+_TIMES = {"time", "timedelta", "timedelta64"}
+_NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", *_TIMES}
 _DATES = {"date", "datetime", "datetime64"}
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -63,6 +64,8 @@ class Options:
     expected: Iterable[str] = ()
     labels: Labels | None = None
     n_features: int | None = None
+    trim: bool = False
+    """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
 
 @dataclass
@@ -170,14 +173,20 @@ class RawTable:
         return "string" if are_plain else type(cells.iloc[0]).__name__
 
     def numbers(self, name: str) -> np.ndarray:
-        """Return a column as float64, NaN where missing; strings are parsed if all are numbers."""
-        kind = self.kind(name)
+        """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
+
+        Times of day and durations are hours.
+        """
+        kind, column = self.kind(name), self.column(name)
         if kind in ("number", "missing"):
-            return self.column(name).to_numpy(dtype=np.float64, na_value=np.nan)
+            pandas = import_optional("pandas")
+            if (inferred := pandas.api.types.infer_dtype(column, skipna=True)) in _TIMES:
+                written = column.map(str, na_action="ignore") if inferred == "time" else column
+                column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         values = np.full(self.n_rows, np.nan)
-        column = self.column(name)
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone:

@@ -42,10 +42,14 @@ _EMPTY_CELLS = re.compile(rb"(?:<c(?:\s[^<>]*+)?/>\s*+)++(</row>)?")
 _STORED_BYTES = 100  # of a cell besides its text: its number and its place in a dictionary
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # of .xls files, and of all that have a password
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-# Numbers of the formats of Excel for dates and percentages, and what others have outside of quotes.
-_DATE_FORMATS = {*range(14, 23), *range(45, 48)}
+# Numbers of the formats of Excel for dates, times and percentages, and what others have outside of
+# quotes.
+_DATE_FORMATS = {*range(14, 18), 22}
+_TIME_FORMATS = {*range(18, 22), *range(45, 48)}
+_MAX_TIME = 10_000  # days; what is longer is a date of which only the time is shown
 _PERCENT_FORMATS = {9, 10}
-_NOT_FORMAT = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_NOT_FORMAT = re.compile(r'"[^"]*"|\[(?!h+\]|m+\]|s+\])[^\]]*\]|\\.', re.IGNORECASE)
+_DURATION = re.compile(r"PT(\d+)H(\d+)M([\d.]+)S")
 _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14
 
 # The row and column of a cell, its text, and how often it is repeated below and beside itself;
@@ -199,7 +203,8 @@ def _open_excel(parse: Callable[..., Any]) -> dict[str, Callable[[], _Cells]]:
             epoch = datetime(1904, 1, 1)
     items = parse("xl/sharedStrings.xml", "si")
     strings = [_string_of(item) for name, item in items if name == "si"]
-    formats = {"date": {*_DATE_FORMATS}, "percentage": {*_PERCENT_FORMATS}}
+    formats = {"date": {*_DATE_FORMATS}, "time": {*_TIME_FORMATS}}
+    formats["percentage"] = {*_PERCENT_FORMATS}
     styles: dict[int, str] = {}
     for name, element in parse("xl/styles.xml", "numFmts", "cellXfs"):
         if name == "numFmts":
@@ -240,6 +245,8 @@ def _kind_of_format(element: Any) -> str | None:
     code = _NOT_FORMAT.sub("", element.get("formatCode", "")).lower()
     if not {"y", "d"}.isdisjoint(code):
         return "date"
+    if not {"h", "s"}.isdisjoint(code):
+        return "time"
     return "percentage" if "%" in code else None
 
 
@@ -258,7 +265,10 @@ def _excel_text(cell: Any, strings: list[str], styles: dict[int, str], epoch: da
         return text
     value = float(text)
     style = styles.get(int(cell.get("s", 0)))
-    if style == "date" and 1 <= value < 3_000_000:
+    if style == "time" and 0 <= value < _MAX_TIME:
+        minutes, seconds = divmod(round(86_400 * value), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+    if style in ("date", "time") and 1 <= value < 3_000_000:
         date = epoch + timedelta(seconds=round(86_400 * value))
         return str(date.date() if date.time() == datetime.min.time() else date)
     return _number_text(value, style)
@@ -318,6 +328,8 @@ def _document_text(cell: Any, values: dict[str, str]) -> str:
         return _number_text(float(values["value"]), kind)
     if kind == "date":
         return values["date-value"].replace("T", " ").removesuffix(" 00:00:00")
+    if kind == "time" and (time := _DURATION.fullmatch(values["time-value"])):
+        return ":".join(time.groups())
     if kind == "boolean":
         return values["boolean-value"]
     return "" if kind == "error" else "\n".join(_text_of(p) for p in cell if _name(p) == "p")
