@@ -394,9 +394,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 rows = f"{len(new):,} of {len(features):,} rows"
                 values = join_names([repr(value) for value in new.unique()], 3)
                 has = "has" if len(new) == 1 else "have"
-                found.append(
-                    f"{rows} {has} a {name} that no training row has; it is not used there: {values}"
-                )
+                text = f"{rows} {has} a {name} that no training row has; it is not used there"
+                found.append(f"{text}: {values}")
         return found
 
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
