@@ -91,7 +91,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         similar embeddings, which helps most with few or short texts.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
-        soon after those of training; dates later than these count as the last of them.
+        soon after those of training; later dates have the year of the last of these.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
