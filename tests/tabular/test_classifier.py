@@ -222,3 +222,21 @@ def test_frames_of_other_libraries(library):
         model.set_params(columns=None).fit(X, frame["listed"])
         assert model.label_names_.tolist() == ["a", "b"]
         np.testing.assert_allclose(model.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("form", [None, "timestamp[us, tz=America/New_York][pyarrow]"])
+def test_dates_of_another_time_zone_are_converted(form, tmp_path):
+    if form:
+        pytest.importorskip("pyarrow")
+    times = pd.Series(pd.date_range("2024-01-01", periods=200, freq="37min", tz="Europe/Berlin"))
+    y = pd.DataFrame({"late": (times.dt.hour > 12) * 1, "early": (times.dt.hour < 7) * 1})
+    table = pd.DataFrame({"x": np.arange(200) % 7 / 7, "time": times})
+    model = TableClassifier(MLkNNClassifier(3)).fit(table, y)
+    save_model(model, tmp_path / "model.labelkin")
+    other = times.astype(form) if form else times.dt.tz_convert("America/New_York")
+    assert other.dt.hour[0] == 18
+    for one in (model, load_model(tmp_path / "model.labelkin")):
+        expected = one.predict_proba(table)
+        np.testing.assert_array_equal(one.predict_proba(table.assign(time=other)), expected)
+        without = table.assign(time=times.dt.tz_localize(None))
+        np.testing.assert_array_equal(one.predict_proba(without), expected)

@@ -329,7 +329,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
-            Rows with the columns of the training data, in any order; others are ignored.
+            Rows with the columns of the training data, in any order; others are ignored. Dates
+            with another time zone than those of a training DataFrame are converted to it.
 
         Returns
         -------

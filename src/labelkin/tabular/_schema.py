@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -52,6 +52,8 @@ class Schema:
     """Columns of the training data that told its rows apart and are not learned from."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
+    zones: dict[str, str] | None = None
+    """Time zones of the columns of dates that had one, to which others are converted."""
 
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
@@ -162,6 +164,7 @@ class Schema:
             identifiers=tuple(name for name in others if is_identifier(table, name)),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
+            zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -177,6 +180,10 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
+        zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
+        if zones:
+            dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
+            table = replace(table, data=table.data.assign(**dates))
         pandas = import_optional("pandas")
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
@@ -267,6 +274,13 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
     return cells, days
+
+
+def _zone_of(table: RawTable, name: str) -> str:
+    """Return the time zone of the dates of a DataFrame's column; empty where they have none."""
+    if table.is_matrix:
+        return ""
+    return str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
 
 
 def _has_percent_sign(table: RawTable, name: str) -> bool:
