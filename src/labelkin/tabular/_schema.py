@@ -108,7 +108,7 @@ class Schema:
         """
         if isinstance(columns, Schema):
             return columns
-        columns = {normal_form(name): kind for name, kind in (columns or {}).items()}
+        columns = {normal_form(str(name)): kind for name, kind in (columns or {}).items()}
         known = [*get_args(Kind), "ignore"]
         for name, chosen in columns.items():
             if chosen not in known:
@@ -257,8 +257,8 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name)
         if kind == "number" and np.isinf(cells).any():
-            row = np.isinf(cells).argmax() + 1
-            raise table.error(f"column {shorten(name)} holds an infinite value in row {row}")
+            text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
+            raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
         return cells, cells
     cells = table.strings(name)
     if kind == "category":  # spaces around a value are no part of it

@@ -99,6 +99,8 @@ class RawTable:
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
         if isinstance(X, RawTable):
             return X
+        if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
+            raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             try:
@@ -162,7 +164,7 @@ class RawTable:
         if inferred in _NUMBERS | _DATES:
             return "number" if inferred in _NUMBERS else "date"
         if inferred not in ("mixed", "mixed-integer"):
-            return "string" if inferred == "empty" else inferred
+            return "string" if inferred in ("empty", "interval") else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
             return "list"
@@ -183,8 +185,8 @@ class RawTable:
                 if not gone:
                     is_text = isinstance(cell, str)
                     values[row] = parse_cell(cell, self.decimal) if is_text else cell
-            except ValueError:
-                shown = shorten(cell, 30)
+            except (ValueError, TypeError):
+                shown = shorten(str(cell), 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
                 raise self.error(text) from None
         return values
