@@ -99,7 +99,8 @@ class RawTable:
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
         if isinstance(X, RawTable):
             return X
-        if isinstance(X, dict) or (isinstance(X, list) and X and isinstance(X[0], dict)):
+        first = X[0] if isinstance(X, list) and X else X
+        if type(first) is dict:  # and not a DOK matrix, which is a dict, too
             raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
