@@ -9,6 +9,7 @@ from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassif
 from labelkin.decisions import LabelDecision
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.metrics import METRICS
+from support.data import make_data
 
 
 def make_table(n=60, seed=0):
@@ -143,3 +144,12 @@ def test_rows_of_exactly_one_label_are_told_how_to_get_one(tmp_path, capsys):
     y = pd.DataFrame({"x": tag == 0, "others": tag >= 0}).astype(int)
     found = compare(MLkNNClassifier(3), X, y, folds=2)  # two labels in some rows
     assert not any("exactly one label" in remark for remark in found.remarks)
+
+
+def test_notes_are_printed_in_python():
+    X, y = make_data(n=30, q=3, seed=0)
+    X, y = np.tile(X, (4, 1)), np.tile(y, (4, 1))
+    shown = str(compare(MLkNNClassifier(), X, y, folds=3))
+    assert "note: 120 of 120 rows are equal to another one in all features" in shown
+    shown = str(evaluate_model(TableClassifier(MLkNNClassifier()).fit(X, y), X, y))
+    assert shown.startswith("note: 120 of 120 rows are among those the model was trained on")

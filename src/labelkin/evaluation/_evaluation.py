@@ -279,7 +279,8 @@ class Evaluation:
     def __str__(self) -> str:
         file = StringIO()
         self.print(console=import_optional("rich.console", "cli").Console(file=file, width=100))
-        return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join([*notes, *(line.rstrip() for line in file.getvalue().splitlines())])
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self.best}, {self.reason}>"

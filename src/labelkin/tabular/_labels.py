@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -204,9 +205,9 @@ def count_labels(y: Any) -> int:
 
 
 def names_columns(y: Any, table: RawTable) -> bool:
-    """Return whether a target is the name of a label column, or a list of them."""
+    """Return whether a target is the name of a label column, a list of them, or their number."""
     if not isinstance(y, (list, tuple)) or not all(isinstance(name, str) for name in y):
-        return isinstance(y, str)
+        return isinstance(y, (str, Integral))
     return len(y) != table.n_rows or {*map(normal_form, y)} <= {*(table.names or ())}
 
 
@@ -215,7 +216,8 @@ def read_target(
 ) -> tuple[Any, LabelColumns, np.ndarray | None]:
     """Return a target as labels, their names, and the rows that are kept; None: all.
 
-    A target without names is returned as it is, unless it has empty cells whose meaning is given.
+    A target of one dimension or without names is returned as it is, unless it has empty cells whose
+    meaning is given.
     `options` are those of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
     missing = options.get("missing_labels")
@@ -227,13 +229,14 @@ def read_target(
     if is_matrix and missing is not None:
         y = import_optional("pandas").DataFrame(y)
     elif is_series:
-        y = y.to_frame(str(y.name or "y"))
+        is_named = y.name is not None
+        y = y.to_frame(str(y.name) if is_named else "y")
     elif not is_frame:
         return y, LabelColumns(()), None
     table = RawTable.of(y)
     names = tuple(table.names or ())
     if is_series and table.kind(names[0]) not in ("string", "list"):
-        return y[names[0]], LabelColumns(()), None
+        return y[names[0]], LabelColumns(names if is_named else ()), None
     found = LabelColumns(names, missing=missing)
     found = LabelColumns.find(table, names, **options) if is_series else found
     labels, rows = found.drop_unknown(found.read(table))

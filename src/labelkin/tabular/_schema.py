@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -58,6 +58,8 @@ class Schema:
     """Columns of the training data that told its rows apart and are not learned from."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
+    zones: dict[str, str] | None = None
+    """Time zones of the columns of dates that had one, to which others are converted."""
 
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
@@ -113,7 +115,7 @@ class Schema:
         """
         if isinstance(columns, Schema):
             return columns
-        columns = {normal_form(name): kind for name, kind in (columns or {}).items()}
+        columns = {normal_form(str(name)): kind for name, kind in (columns or {}).items()}
         known = [*get_args(Kind), "ignore"]
         for name, chosen in columns.items():
             if chosen not in known:
@@ -176,6 +178,7 @@ class Schema:
             identifiers=tuple(name for name in others if is_identifier(table, name)),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
+            zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -191,6 +194,10 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         _check_present(table, list(self.columns))
+        zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
+        if zones:
+            dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
+            table = replace(table, data=table.data.assign(**dates))
         pandas = import_optional("pandas")
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
@@ -264,8 +271,8 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name)
         if kind == "number" and np.isinf(cells).any():
-            row = np.isinf(cells).argmax() + 1
-            raise table.error(f"column {shorten(name)} holds an infinite value in row {row}")
+            text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
+            raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
         return cells, cells
     cells = table.strings(name)
     if kind == "category":  # spaces around a value are no part of it
@@ -281,6 +288,13 @@ def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
     return cells, days
+
+
+def _zone_of(table: RawTable, name: str) -> str:
+    """Return the time zone of the dates of a DataFrame's column; empty where they have none."""
+    if table.is_matrix:
+        return ""
+    return str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
 
 
 def _has_percent_sign(table: RawTable, name: str) -> bool:

@@ -102,6 +102,9 @@ class RawTable:
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
         if isinstance(X, RawTable):
             return X
+        first = X[0] if isinstance(X, list) and X else X
+        if type(first) is dict:  # and not a DOK matrix, which is a dict, too
+            raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             try:
@@ -165,7 +168,7 @@ class RawTable:
         if inferred in _NUMBERS | _DATES:
             return "number" if inferred in _NUMBERS else "date"
         if inferred not in ("mixed", "mixed-integer"):
-            return "string" if inferred == "empty" else inferred
+            return "string" if inferred in ("empty", "interval") else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
             return "list"
@@ -192,8 +195,8 @@ class RawTable:
                 if not gone:
                     is_text = isinstance(cell, str)
                     values[row] = parse_cell(cell, self.decimal) if is_text else cell
-            except ValueError:
-                shown = shorten(cell, 30)
+            except (ValueError, TypeError):
+                shown = shorten(str(cell), 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
                 raise self.error(text) from None
         return values
