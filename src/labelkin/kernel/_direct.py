@@ -127,14 +127,16 @@ class DirectKernelRidge(KernelRidge):
     def scores(self, rows: Any) -> Array:
         """Return scores of queries, on the host.
 
-        In double precision, since coefficients of both signs cancel; sums in single precision if
-        coefficients are in half precision, which was checked to be enough, and smooth kernels of
-        rows in half precision, which are rounded more.
+        In double precision, since coefficients of both signs cancel, but for what is rounded more
+        than single precision: sums with coefficients that are in half precision, which was checked
+        to be enough, or from a factorisation in single precision, and smooth kernels of rows in
+        half precision.
         """
         queries = as_rows(rows)
-        place, dtype = queries.place, "float32" if self.coef_.dtype == np.float16 else "float64"
+        is_rough = self.coef_.dtype == np.float16 or len(self.coef_) > _DOUBLE_ROWS
         is_rounded = self.kernel == "rbf" and self.rows_.dtype == np.float16
-        exact = "float32" if is_rounded else "float64"
+        dtype, exact = ("float32" if single else "float64" for single in (is_rough, is_rounded))
+        place = queries.place
         known, coef = place.put(self.rows_, exact), place.put(self.coef_, dtype)
         values_of, parts = self._kernel_of(known), []
         for block in queries.batches(len(self.coef_)).blocks:

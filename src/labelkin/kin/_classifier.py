@@ -46,8 +46,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
 
     - Kernel ridge regressions, with a width chosen by the closed-form leave-one-out error. Texts: a
       Gaussian kernel of the topics and Laplacian kernels exp(−|x − z| / c) of words and, up to
-      8,000 rows, of their roots. Tables: a Gaussian kernel of the features and a Laplacian kernel of the ranks, with
-      sums of absolute differences. The scores without a fold have a closed form.
+      8,000 rows, of their roots. Tables: a Gaussian kernel of the features and a Laplacian kernel
+      of the ranks, with sums of absolute differences. The scores without a fold have a closed form.
     - Kernel ridge regressions on constraint projections of the topics or ranks. Pairs are drawn as
       in the paper, with Θ = 0.3, 0.5, 0.6 or 0.9, but inside a bag of 60 % of the folds, and the
       directions maximise the *ratio* of scatters, S_C w = μ (S_M + tr(S_M)/k · I) w. Only folds
