@@ -378,10 +378,10 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
 def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
-    A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
-    of a matrix, a row may also be a list of all its numbers. As in a file, a field of a nested
-    object is the column ``a.b``, and a text may be a number with a decimal comma. Errors call the
-    rows `source`.
+    A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
+    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
+    file, a field of a nested object is the column ``a.b``, and a text may be a number with a
+    decimal comma. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
     names = schema.feature_names or [f"feature {j + 1}" for j in range(schema.n_features)]
@@ -398,13 +398,14 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
-    left_out, known = [name for name in names if name not in given], {*names}
+    left_out, known = [name for name in names if name not in given], {*names, *schema.identifiers}
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
-    if unknown and len(left_out) == len(names):
-        find_columns(left_out, unknown, source)  # which refuses them
+    if given and len(left_out) == len(names):
+        find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
+    names += [name for name in schema.identifiers if name in given]
     cells = {}
     for name in names:
         values = enumerate((record.get(name) for record in records), start=1)
