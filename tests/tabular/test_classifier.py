@@ -192,8 +192,13 @@ def test_a_copy_of_a_label_is_noted():
     with pytest.warns(UserWarning, match="again is .* drama, seen is a copy of comedy: kept"):
         small(labels=LABELS).fit(words)
     tagged = with_tags(frame)
-    with pytest.warns(UserWarning, match="topics is a copy of tags"):
-        small(labels="tags").fit(tagged.assign(topics=tagged["tags"]))
+    for topics in (tagged["tags"], tagged["tags"].str.replace(";", ", ")):
+        with pytest.warns(UserWarning, match="topics is a copy of tags"):
+            small(labels="tags").fit(tagged.assign(topics=topics))
+    for values in (["No", "Yes"], [1, 0], [None, "x"]):
+        other = frame["drama"].map(lambda value, values=values: values[value])
+        with pytest.warns(UserWarning, match="mark is a copy of the label drama"):
+            small(labels=LABELS).fit(frame.assign(mark=other))
     with pytest.warns(UserWarning, match="drama is a copy of the label y1"):
         small().fit(frame.drop(columns=LABELS[1:]), frame[["drama"]].to_numpy())
     small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
