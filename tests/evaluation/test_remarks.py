@@ -55,6 +55,20 @@ def test_training_rows_are_recognised_in_every_table(tmp_path):
     assert not any("trained on" in remark for remark in found.remarks)
 
 
+def test_a_fitted_model_predicts_in_blocks():
+    from labelkin import MultiLabelLogisticRegression
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4100, 3))
+    y = (X[:, :2] + rng.normal(size=(4100, 2)) > 0).astype(int)
+    model, seen = MultiLabelLogisticRegression().fit(X[:200], y[:200]), []
+    found = evaluate_model(model, X, y, progress=lambda completed: seen.append(completed))
+    assert seen == [2000, 4000, 4100]
+    (result,) = found.results.values()
+    np.testing.assert_allclose(result.scores[0], model.predict_proba(X))
+    np.testing.assert_array_equal(result.labels[0], model.predict(X))
+
+
 def test_few_rows_and_rare_labels_are_said():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(8, 3)), np.zeros((8, 4), dtype=int)

@@ -173,8 +173,8 @@ class Evaluation:
             self.label_names,
             rows,
             self.y[rows],
-            _stack(best.labels[:n_folds]),
-            _stack(best.scores[:n_folds]),
+            stack_rows(best.labels[:n_folds]),
+            stack_rows(best.scores[:n_folds]),
             np.mean(best.thresholds[:n_folds], axis=0),
         )
 
@@ -304,7 +304,7 @@ class Evaluation:
             file.write(text.encode("utf-8"))
 
 
-def _stack(parts: list[Matrix]) -> Matrix:
+def stack_rows(parts: list[Matrix]) -> Matrix:
     """Return the rows of all parts."""
     return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
