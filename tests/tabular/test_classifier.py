@@ -204,6 +204,13 @@ def test_a_copy_of_a_label_is_noted():
     small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
 
 
+def test_a_lazy_frame_is_refused():
+    polars = pytest.importorskip("polars")
+    frame = polars.LazyFrame({"x": [1.5, 2.5], "y": [0, 1]})
+    with pytest.raises(TypeError, match=r"not a LazyFrame: pass X\.collect\(\)"):
+        small(labels="y").fit(frame)
+
+
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_frames_of_other_libraries(library):
     rng = np.random.default_rng(0)

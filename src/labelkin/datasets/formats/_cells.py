@@ -163,22 +163,25 @@ def _find_header(
 def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> bool:
     """Return whether the first row has numbers where others have, or words that recur below.
 
-    Numbers in sequence, such as years, may be names.
+    Numbers in sequence, such as years, may be names; a header may be repeated as a whole.
     """
     body = [column.slice(1, _SAMPLE_ROWS) for column in columns]
-    numbers, n_recurring = [], 0
+    repeated = [*range(len(body[0]))]
     for cell, column in zip(first, body, strict=True):
-        values = {*_distinct(column)}
+        repeated = [row for row in repeated if column[row].as_py() == cell]
+    others = import_optional("pyarrow").array(~np.isin(np.arange(len(body[0])), repeated))
+    numbers, recurs = [], False
+    for cell, column in zip(first, body, strict=True):
+        values = {*_distinct(column.filter(others))}
         if values and all(is_number(value) for value in values):
             if cell is None or not is_number(cell):
                 return False
             numbers.append(parse_number(cell, "."))
-        n_recurring += cell in values
+        recurs = recurs or cell in values
     if numbers:
         steps = np.diff(numbers)
         return not (len(numbers) > 1 and (steps == 1).all())
-    rows = zip(*(column.to_pylist() for column in body), strict=True)
-    return n_recurring > 0 and tuple(first) not in rows  # not a header that is repeated
+    return recurs
 
 
 def _find_second_header(

@@ -105,6 +105,8 @@ class RawTable:
         first = X[0] if isinstance(X, list) and X else X
         if type(first) is dict:  # and not a DOK matrix, which is a dict, too
             raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
+        if hasattr(X, "collect"):  # polars
+            raise TypeError("X must be a DataFrame, not a LazyFrame: pass X.collect().")
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             try:
