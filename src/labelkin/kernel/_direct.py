@@ -134,7 +134,7 @@ class DirectKernelRidge(KernelRidge):
         """
         queries = as_rows(rows)
         is_rough = self.coef_.dtype == np.float16 or len(self.coef_) > _DOUBLE_ROWS
-        is_rounded = self.kernel == "rbf" and self.rows_.dtype == np.float16
+        is_rounded = self.kernel == "rbf" and getattr(self.rows_, "dtype", None) == np.float16
         dtype, exact = ("float32" if single else "float64" for single in (is_rough, is_rounded))
         place = queries.place
         known, coef = place.put(self.rows_, exact), place.put(self.coef_, dtype)
