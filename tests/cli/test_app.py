@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -5,6 +6,7 @@ import pytest
 
 import labelkin
 from labelkin.cli import main
+from labelkin.tabular._text import can_embed
 from support.tables import write_films
 
 pytest.importorskip("typer")
@@ -57,6 +59,7 @@ def test_help_and_mistyped_commands_load_nothing_heavy(tmp_path):
     code = """
 import sys
 from labelkin.cli import main
+from labelkin.tabular._text import can_embed
 
 heavy = {"numpy", "scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "joblib"}
 for line in sys.argv[1:]:
@@ -74,6 +77,10 @@ def test_demo(tmp_path, capsys):
         assert word in shown
     assert "✓ Of 50 test scenes, all digits are right in: Kin " in shown
     assert (out / "scenes.png").read_bytes().startswith(b"\x89PNG")
+    right = [int(count) for count in re.findall(r"label is right in (\d+) of 20", shown)]
+    assert len(right) == 1 + can_embed()
+    assert right[0] >= 7  # chance: the most frequent label is right for 6
+    assert right[-1] >= right[0] + 4 * can_embed()
 
 
 def test_demo_into_a_file_is_refused(tmp_path, capsys):
