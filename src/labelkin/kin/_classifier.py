@@ -294,8 +294,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        # Half a second of overhead per learner, which the cost model of the plan leaves out.
-        costs = [0.5 + m.seconds / len(m.learners) for m in members for _ in m.learners]
+        # Widths are chosen on a few rows, which the cost model of the plan leaves out.
+        costs = [1.5 + m.seconds / len(m.learners) for m in members for _ in m.learners]
         rest = n_scored * labels.shape[1] * len(members) / limits.combined
         progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
