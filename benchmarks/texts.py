@@ -4,9 +4,9 @@
 
 *debtags*: descriptions of packages, and their 28 most frequent tags. *titles*: titles of books, and
 28 groups of their subjects (clusters of the subjects' words). *unspaced*: the same titles without
-spaces, as in Chinese. A fifth of the rows, which other benchmarks test on, stays aside. Printed are
-average precision, ranking loss and macro F1 (thresholds chosen for it on out-of-sample scores of
-the training rows) in percent of 1,500 other rows, and the CPU seconds of fit and predict.
+spaces, as in Chinese. A fifth of the rows stays aside. Printed are average precision, ranking loss
+and macro F1 (thresholds chosen for it on out-of-sample scores of the training rows) in percent of
+1,500 other rows, and the CPU seconds of fit and predict.
 """
 
 import argparse
