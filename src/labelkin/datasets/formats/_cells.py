@@ -268,7 +268,9 @@ def _lacks_values(cells: dict[str, Any], n: int) -> bool:
 def _plain_values(cells: Any) -> Any:
     """Return a column of strings as numbers or truth values, if all of it are such.
 
-    They are codes, not numbers, if one has a leading zero, as 00712 has.
+    Values of equal length are codes if some have leading zeros, as postcodes have. So are others if
+    one of three digits or more has a leading zero and is longer than the shortest, so that the
+    zeros are not for padding.
     """
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
@@ -283,8 +285,11 @@ def _plain_values(cells: Any) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    if compute.any(compute.match_substring_regex(trimmed, "^0[0-9]+$")).as_py():
-        return cells
+    zeros = trimmed.filter(compute.match_substring_regex(trimmed, "^0[0-9]+$"))
+    if len(zeros):
+        length, padded = (compute.min_max(compute.utf8_length(x)).as_py() for x in (trimmed, zeros))
+        if length["min"] == length["max"] or padded["max"] > max(2, length["min"]):
+            return cells
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
 
