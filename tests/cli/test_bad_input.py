@@ -247,7 +247,6 @@ predict n.labelkin empty.csv                           # the file is empty
 predict n.labelkin head.csv                            # no rows
 predict n.labelkin ragged.csv                          # the header has 4 of them, and this line 3
 predict n.labelkin renamed.csv                   # no column 'x'. Columns that could be meant: xx
-predict n.labelkin fewer.csv                           # Its columns are x. Where the values are not
 predict n.labelkin films.csv                           # no column 'x'
 predict n.labelkin letters.csv                         # 'abc' in row 2
 predict n.labelkin infinite.csv                        # infinite value in row 1
@@ -276,7 +275,6 @@ explain n.labelkin n.csv --row 31                      # n.csv has 30 rows
 explain n.labelkin n.csv --out why.txt                 # end the name in .html or .png
 explain n.labelkin n.csv --training missing.csv        # give the file that it was fitted on
 explain nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
-explain n.labelkin fewer.csv                           # no column 'z'
 evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
 evaluate n.csv                                      # the label columns are unknown
@@ -306,7 +304,7 @@ evaluate cut.labelkin n.csv                            # truncated
 evaluate pickle.labelkin n.csv                         # it is a pickle
 evaluate n.labelkin renamed.csv                        # no column 'x'
 evaluate n.labelkin letters.csv                        # not a number
-evaluate n.labelkin fewer.csv                          # no column 'z'
+evaluate n.labelkin fewer.csv                          # no column 'a'
 evaluate n.labelkin notmarks.csv                       # label 'a' holds '2'
 evaluate films.labelkin new.csv                        # no column 'drama'
 evaluate n.labelkin n.csv --folds 3                    # --folds has no effect

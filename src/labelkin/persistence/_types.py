@@ -208,6 +208,7 @@ _SCHEMA = {
     "identifiers": [str],
     "year_first": [str],
     "percentages": (None, [str]),
+    "units": (None, {str: str}),
 }
 _LABELS = {
     "names": [str],

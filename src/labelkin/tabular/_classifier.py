@@ -401,9 +401,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             if len(new := cells[~cells.isin(known)]):
                 rows = f"{len(new):,} of {len(features):,} rows"
                 values = join_names([repr(value) for value in new.unique()], 3)
-                has = "has" if len(new) == 1 else "have"
+                rows += " has" if len(new) == 1 else " have"
                 found.append(
-                    f"{rows} {has} a {name} that no training row has; it is not used there: {values}"
+                    f"{rows} a {name} that no training row has; it is not used there: {values}"
                 )
         return found
 

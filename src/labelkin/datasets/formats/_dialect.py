@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
@@ -110,6 +111,13 @@ def find_delimiter(text: str) -> str:
 _THOUSANDS = {".": ",", ",": "."}
 _UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
 _UNITS = re.compile(_UNIT)
+_AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
+_POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
+
+
+def other_mark(decimal: str) -> str:
+    """Return the comma for the point, and the reverse."""
+    return _THOUSANDS[decimal]
 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
@@ -132,6 +140,22 @@ _CLOCK = re.compile(
     re.ASCII,
 )
 _GROUPING = re.compile(r"['’\s]")
+# A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
+# letter stands apart: 101A is a code.
+_WORD = r"[^\W\d_]{1,12}[²³]?(?:/[^\W\d_]{1,6}[²³]?)?"
+_MEASURE = re.compile(
+    rf"\s*([-+]?\d[\d.,'’ \u00a0\u202f]*?)(?:\s+{_WORD}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°"
+    r"|\s?/\s?[1-9]\d*)\.?\s*"
+)
+_MAX_MEASURE = 40  # characters, which bounds the time
+# What people write for a number that they do not know, in lower case.
+_UNKNOWN = {
+    *("unknown", "not known", "not available", "no data", "missing", "error", "#error", "n.a."),
+    *("n. a.", "n.a", "na", "n.d.", "nd", "nan", "nil", "none", "null", "k.a.", "k. a.", "k.a"),
+    *("ka", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt", "fehlt"),
+    *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
+    *("неизвестно", "不明", "未回答", "未知"),
+}
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
 
@@ -194,6 +218,41 @@ def unit_of(cell: str) -> str:
     return found[0] if found else ""
 
 
+def split_unit(cell: str) -> tuple[str, str]:
+    """Return a number and the unit after it, such as kg or, of 17/20, /20; without one, nothing."""
+    found = _MEASURE.fullmatch(cell) if len(cell) <= _MAX_MEASURE else None
+    if found is None:
+        return cell, ""
+    return found[1], re.sub(r"\s", "", cell[found.end(1) :]).rstrip(".")
+
+
+def is_same_unit(first: str, second: str) -> bool:
+    """Return whether units are the same: those of time, day and days, may differ by an ending."""
+    short, long = sorted((first.casefold(), second.casefold()), key=len)
+    is_ending = long.startswith(short) and (not long[len(short) :] or long[len(short) :].isalpha())
+    return first == second or (len(short) >= 3 and len(long) <= len(short) + 2 and is_ending)
+
+
+def find_unit(cells: Iterable[str]) -> str:
+    """Return the unit that most cells of a column have; nothing if they have none or several."""
+    counts = Counter(split_unit(cell)[1] for cell in cells)
+    n_bare = counts.pop("", 0)
+    unit = max(counts, key=lambda one: (counts[one], one), default="")
+    is_one = all(is_same_unit(unit, other) for other in counts)
+    return unit if is_one and n_bare < counts.total() else ""
+
+
+def in_words(unit: str) -> str:
+    """Return what a column of numbers with this unit holds."""
+    words = {"%": "percentages, 10% is 0.1", ":": "times, in hours", "": "numbers"}
+    return words.get(unit) or f"numbers {'out of' if unit[0] == '/' else 'in'} {unit.strip('/')}"
+
+
+def is_unknown(cell: str) -> bool:
+    """Return whether a cell among numbers says that the number is not known."""
+    return cell.strip().casefold() in _UNKNOWN
+
+
 def has_thousands(cell: str, decimal: str) -> bool:
     """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
@@ -207,10 +266,15 @@ def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
     comma between thousands; where all could, it is a decimal comma in files that keep the comma
-    for that, those with semicolons.
+    for that, those with semicolons. A comma, too, if a point is followed by three digits in all
+    amounts of a currency: prices have no three decimals.
     """
     ambiguous = False
     for values in columns:
+        pointed = [value for value in values if "." in value]
+        amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
+        if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
+            return ","
         if not any("," in value for value in values):
             continue
         if all(is_number(value, ",") for value in values):

@@ -72,7 +72,7 @@
     title.append(make("small", column.unit ?? (column.kind === "text" ? "" : column.kind)));
     const input = make(column.kind === "text" ? "textarea" : "input");
     input.dataset.column = column.name;
-    input.dataset.unit = column.unit ?? "";
+    input.dataset.unit = column.unit === "%" ? "%" : "";  // others may be left out
     input.autocomplete = "off";
     if (column.kind === "number") input.inputMode = "decimal";
     if (column.kind === "date") input.placeholder = "2025-12-31";
