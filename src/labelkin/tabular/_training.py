@@ -218,6 +218,9 @@ def _find_copies(
         for name, column in zip(names, columns, strict=False)
         if np.ptp(column)  # not of a constant one
     }
+    sizes = columns.sum(axis=0)
+    if len(columns) > 1 and np.ptp(sizes):
+        known.setdefault(sizes.tobytes(), "the number of labels of a row")
     for name in {*labels.columns} & {*(table.names or ())}:
         if table.kind(name) == "string":
             known[tuple(table.strings(name))] = name
