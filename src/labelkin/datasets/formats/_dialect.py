@@ -22,6 +22,7 @@ from labelkin.datasets.formats._columns import normal_form
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
+_KANA = re.compile("[\u3041-\u30fe]")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -32,11 +33,11 @@ _MARKS = {
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
     """Return the text, in Unicode's normal form, and its encoding, guessed if None.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
-    of Windows that differs little from latin-1.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, cp932 if they are valid
+    and make Japanese, else cp1252, the encoding of Windows that differs little from latin-1.
     """
     mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-    guesses = [mark] if mark else ["utf-8", "cp1252", "latin-1"]
+    guesses = [mark] if mark else ["utf-8", "cp932", "cp1252", "latin-1"]
     for candidate in guesses if encoding is None else [encoding]:
         try:
             text = raw.decode(candidate)
@@ -46,12 +47,20 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             wrong = f"the text is not {candidate} ({reason(error, 80)})"
             cure = "pass its encoding, as in encoding=latin-1"
             continue
+        if candidate == "cp932" and encoding is None and not _is_japanese(text):
+            continue
         if "\0" not in text:
             text = text.removeprefix("\ufeff")
             return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
         wrong = "this is not text (it holds NUL characters)"
         cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
+
+
+def _is_japanese(text: str) -> bool:
+    """Return whether kana are a tenth of all characters that are not in ASCII, or more."""
+    n_others = len(text) - len(text.encode("ascii", "ignore"))
+    return 0 < n_others <= 10 * sum(1 for _ in _KANA.finditer(text))
 
 
 def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
