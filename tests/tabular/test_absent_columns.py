@@ -1,5 +1,7 @@
 """New rows that lack some of the columns that a model was fitted on."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,18 @@ def test_without_a_place_for_the_note_a_missing_column_is_an_error(model):
         model.predict(pd.DataFrame({"team": ["red"]}))
     data = pd.DataFrame({"team": ["red", "blue"], "a": [0, 1], "b": [1, 0]})
     assert find_training_data(data, ["a", "b"], columns=model.schema_).notes == [f"X: {NOTE}"]
+
+
+def test_records_with_fields_in_a_list(tmp_path):
+    rows = [
+        {"custom": [{"name": "n", "value": i}], "who": [{"login": "ann"}], "a": i % 2, "b": i // 20}
+        for i in range(N)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    training = find_training_data(
+        read_table(tmp_path / "t.json"), ["a", "b"], columns={"custom.n": "number"}
+    )
+    assert training.schema.columns == {"custom.n": "number"}
+    assert "who left out: it holds lists" in [guess.text for guess in training.guesses]
+    found = training.schema.read(table_of_records(rows[7:9], training.schema), [])
+    assert found["custom.n"].tolist() == [7, 8]

@@ -68,6 +68,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
+    if kind == "list":
+        table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
+        return None
     if kind != "string":
         raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "

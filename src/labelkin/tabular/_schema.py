@@ -21,6 +21,7 @@ from labelkin.datasets.formats._dialect import (
     is_same_unit,
     split_unit,
 )
+from labelkin.datasets.formats._json import fields_of
 from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -455,8 +456,8 @@ def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterat
     """Yield columns and values; an object is opened only if the model has columns in it."""
     for key, value in row.items():
         name = prefix + normal_form(key)
-        if isinstance(value, dict) and name in parents:
-            yield from _flatten(value, parents, f"{name}.")
+        if name in parents and isinstance(fields := fields_of(value), dict):
+            yield from _flatten(fields, parents, f"{name}.")
         else:
             yield name, value
 
