@@ -145,6 +145,7 @@ fit posts.csv --ignore body --labels tags           # no feature column is left
 fit notags.csv --text body --labels tags            # no row has any label
 fit nowords.csv --text body --labels a,b            # no words
 fit n.csv --labels a,b --ignore nothing             # no column 'nothing'
+fit n.csv --labels a,b --ignore x,z                 # Name x, z one at a time.
 fit n.csv --labels a,b --ignore a                   # is a label
 fit n.csv --labels a,b --category nothing           # no column 'nothing'
 fit n.csv --labels a,b --model vpmce                # Did you mean vpcme
