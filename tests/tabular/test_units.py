@@ -8,7 +8,7 @@ pd = pytest.importorskip("pandas")
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import read_table
-from labelkin.tabular import find_training_data
+from labelkin.tabular import find_training_data, table_of_records
 
 N = 60
 
@@ -115,4 +115,11 @@ def test_texts_of_a_spreadsheet_with_a_decimal_comma(tmp_path):
     found = read_table(tmp_path / "t.xlsx")
     np.testing.assert_allclose(found.data["price"], [1000 * i + 546.22 for i in range(1, 1 + N)])
     assert found.data["n"].tolist() == data["n"].tolist()
-    assert find_training_data(found, ["y"]).schema.columns == {"price": "number", "n": "number"}
+    schema = find_training_data(found, ["y"]).schema
+    assert schema.columns == {"price": "number", "n": "number"}
+    # Of a few new rows alone, one could not tell.
+    pd.DataFrame({"price": ["1,234"], "n": [0.125]}).to_excel(tmp_path / "new.xlsx", index=False)
+    new = schema.read(read_table(tmp_path / "new.xlsx", **schema.reading))
+    assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
+    new = schema.read(table_of_records([{"price": "1,234", "n": 0.125}], schema))
+    assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}

@@ -121,10 +121,12 @@ def make_table(
         points = [name for name in names if columns[name].type == "double"]
         bare |= {name: {cell: cell for cell in _distinct(cells[name])} for name in points}
     grouped, units, percentages = [], [], []
+    text_mark = mark
     unknown, with_unknown = set[str](), list[str]()
     for name, written in bare.items():
         # In a spreadsheet, texts may have another decimal mark than numbers.
-        marks = (mark, other_mark(mark)) if name in texts else (mark,)
+        first = options.text_decimal or mark
+        marks = (first, other_mark(first)) if name in texts else (mark,)
         own = next((one for one in marks if are_numbers(written.values(), one)), "")
         if not written or not own:
             continue
@@ -136,6 +138,7 @@ def make_table(
             units.append(Guess(f"{name}: {in_words(unit)}", ("category",)))
             percentages += [name] if unit == "%" else []
         if own != mark:
+            text_mark = own
             units.append(Guess(f"{name}: {own!r} decimal", ("category",)))
         if gone := [cell for cell in texts.get(name, ()) if cell not in written]:
             unknown |= {*gone}
@@ -153,7 +156,7 @@ def make_table(
         source,
         frame,
         list(columns),
-        decimal=mark,
+        decimal=text_mark,
         guesses=guesses,
         percentages=frozenset(percentages),
         units={n: u for n, u in word_units.items() if u and columns[n].type == "double"},
