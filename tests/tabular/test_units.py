@@ -123,3 +123,22 @@ def test_texts_of_a_spreadsheet_with_a_decimal_comma(tmp_path):
     assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
     new = schema.read(table_of_records([{"price": "1,234", "n": 0.125}], schema))
     assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
+
+
+def test_amounts_in_another_currency_are_refused(tmp_path):
+    cells = [f"{i},50 €" for i in range(N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    schema = find_training_data(found, ["y"]).schema  # in ascending order, but no identifiers
+    assert (schema.columns, schema.units) == ({"a": "number"}, {"a": "€"})
+    for cell, value in (("3,50 EUR", 3.5), ("€ 3,50", 3.5), ("3,50", 3.5)):
+        rows = table_of_records([{"a": cell}], schema)
+        assert schema.read(rows)["a"].tolist() == [value]
+    with pytest.raises(ValueError, match=r"'a' holds '\$ 3,50' in row 1, not a number in €"):
+        schema.read(table_of_records([{"a": "$ 3,50"}], schema))
+    dollars = write(tmp_path / "new.csv", "a;b", [f"{i},50 $" for i in range(N)], range(N))
+    with pytest.raises(
+        ValueError, match=r"numbers in \$, and the model was fitted on numbers in €"
+    ):
+        schema.read(dollars)
+    bare = write(tmp_path / "bare.csv", "a;y", [f"{i},50" for i in range(N)], [0, 1] * (N // 2))
+    assert find_training_data(bare, ["y"]).schema.read(dollars)["a"].tolist()[:2] == [0.5, 1.5]

@@ -9,6 +9,7 @@ from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import (
     are_numbers,
+    find_currency,
     find_unit,
     in_words,
     is_number,
@@ -137,6 +138,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_many = len(distinct) > _MAX_CATEGORIES
     if are_many and not are_codes and are_numbers(written.values(), table.decimal):
         table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
+        unit = unit or find_currency(written.values())
         table.units |= {name: unit} if unit else {}
         return "number"
     if are_many and not are_codes and 0 < 2 * len(wrong) < len(distinct):

@@ -18,6 +18,7 @@ from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import (
     guess_decimal,
     in_words,
+    is_currency,
     is_same_unit,
     split_unit,
 )
@@ -68,7 +69,7 @@ class Schema:
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
     units: dict[str, str] | None = None
-    """Units of columns of numbers that were written with a word, such as kg."""
+    """Currencies, and words such as kg, that were written beside numbers, by column."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -203,10 +204,10 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
-        absent = _check_present(table, list(self.columns), is_strict or table.is_matrix)
-        if absent:
+        if absent := _check_present(table, list(self.columns), is_strict or table.is_matrix):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
-            table = replace(table, data=pandas.concat([table.data, empty], axis=1))
+            table = replace(table, data=pandas.concat([table.data, empty], axis=1), absent=absent)
+        if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
         found, outside, gaps = {}, list[str](), dict[str, int]()
@@ -313,8 +314,13 @@ def _has_percent_sign(table: RawTable, name: str) -> bool:
 
 
 def _check_unit(table: RawTable, name: str, expected: str) -> None:
-    """Refuse numbers in another unit; those without one are taken as they are."""
+    """Refuse numbers in another unit; those without one are taken as they are.
+
+    So are amounts of a currency where there was none.
+    """
     found = table.units.get(name, "")
+    if not expected and is_currency(found):
+        return
     if found and not is_same_unit(found, expected):
         of = in_words(expected) if expected else "numbers without a unit"
         text = f"column {shorten(name)} holds {in_words(found)}, and the model was fitted on {of}"
@@ -433,8 +439,6 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
     cells = {}
-    if not is_matrix and len(left_out) < len(names):
-        names = [name for name in names if name in given]  # `Schema.read` names the others
     for name in names:
         values = enumerate((record.get(name) for record in records), start=1)
         cells[name] = [_read_value(value, is_matrix, source, name, row) for row, value in values]
@@ -445,11 +449,12 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     texts = (
         [split_unit(x)[0] if n in units else x for x in cells[n] if isinstance(x, str)]
         for n in schema.of_kind("number")
-        if n in cells
     )
     decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
-    return RawTable(source, frame, names, decimal=decimal, percentages=frozenset())
+    left_out = left_out if len(left_out) < len(names) else []
+    percentages = frozenset[str]()
+    return RawTable(source, frame, names, decimal=decimal, percentages=percentages, absent=left_out)
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -15,6 +15,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
     are_numbers,
+    find_currency,
     find_unit,
     guess_decimal,
     has_thousands,
@@ -121,7 +122,7 @@ def make_table(
         points = [name for name in names if columns[name].type == "double"]
         bare |= {name: {cell: cell for cell in _distinct(cells[name])} for name in points}
     grouped, units, percentages = [], [], []
-    text_mark = mark
+    text_mark, found_units = mark, dict[str, str]()
     unknown, with_unknown = set[str](), list[str]()
     for name, written in bare.items():
         # In a spreadsheet, texts may have another decimal mark than numbers.
@@ -134,6 +135,7 @@ def make_table(
         parsed = [number.get(cell) for cell in cells[name].to_pylist()]
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
         grouped += [name] if any(has_thousands(text, own) for text in written.values()) else []
+        found_units[name] = word_units.get(name) or find_currency(written.values())
         if unit := word_units.get(name) or max(map(unit_of, written.values())):
             units.append(Guess(f"{name}: {in_words(unit)}", ("category",)))
             percentages += [name] if unit == "%" else []
@@ -159,7 +161,7 @@ def make_table(
         decimal=text_mark,
         guesses=guesses,
         percentages=frozenset(percentages),
-        units={n: u for n, u in word_units.items() if u and columns[n].type == "double"},
+        units={name: unit for name, unit in found_units.items() if unit},
     )
 
 

@@ -120,6 +120,7 @@ def find_delimiter(text: str) -> str:
 _THOUSANDS = {".": ",", ",": "."}
 _UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
 _UNITS = re.compile(_UNIT)
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 _AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
 
@@ -260,6 +261,18 @@ def in_words(unit: str) -> str:
 def is_unknown(cell: str) -> bool:
     """Return whether a cell among numbers says that the number is not known."""
     return cell.strip().casefold() in _UNKNOWN
+
+
+def find_currency(cells: Iterable[str]) -> str:
+    """Return the sign of the currency of numbers, of which some have one; nothing: none has."""
+    return max(
+        (_SIGNS.get(unit, unit) for unit in map(unit_of, cells) if unit not in "%:"), default=""
+    )
+
+
+def is_currency(unit: str) -> bool:
+    """Return whether a unit is a currency."""
+    return unit != "%" and _UNITS.fullmatch(unit) is not None
 
 
 def has_thousands(cell: str, decimal: str) -> bool:

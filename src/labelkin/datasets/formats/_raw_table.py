@@ -24,6 +24,8 @@ from labelkin.datasets.formats._columns import (
     split_names,
 )
 from labelkin.datasets.formats._dialect import (
+    find_currency,
+    in_words,
     is_same_unit,
     is_unknown,
     parse_cell,
@@ -95,7 +97,9 @@ class RawTable:
     percentages: frozenset[str] | None = None
     """Columns of numbers that are written with a percent sign; None: not known."""
     units: dict[str, str] = field(default_factory=dict)
-    """Units of columns of numbers that are written with a word, such as kg."""
+    """Currencies, and words such as kg, that are written beside numbers, by column."""
+    absent: list[str] = field(default_factory=list)
+    """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -204,7 +208,7 @@ class RawTable:
             except ValueError:
                 shown = shorten(cell, 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
-                text += f" {'out of' if unit[0] == '/' else 'in'} {unit.strip('/')}" if unit else ""
+                text += in_words(unit).removeprefix("numbers")
                 raise self.error(text) from None
         return values
 
@@ -212,6 +216,9 @@ class RawTable:
         if is_unknown(cell):
             return np.nan
         number, own = split_unit(cell) if unit else (cell, "")
+        currency = find_currency([cell])
+        if unit and currency and currency != unit:
+            raise ValueError
         return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal)
 
     def percent_signs(self, name: str) -> np.ndarray | None:
