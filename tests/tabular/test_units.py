@@ -142,3 +142,11 @@ def test_amounts_in_another_currency_are_refused(tmp_path):
         schema.read(dollars)
     bare = write(tmp_path / "bare.csv", "a;y", [f"{i},50" for i in range(N)], [0, 1] * (N // 2))
     assert find_training_data(bare, ["y"]).schema.read(dollars)["a"].tolist()[:2] == [0.5, 1.5]
+
+
+def test_one_column_with_points_in_a_file_of_decimal_commas(tmp_path):
+    found = write(
+        tmp_path / "t.csv", "a;b;c", ["1,5", "2,5"], ["1,234.5 m", "2,000.5 m"], ["1,234", "x"]
+    )
+    assert found.data["b"].tolist() == [1234.5, 2000.5]
+    assert found.decimal == ","

@@ -140,7 +140,7 @@ def make_table(
             units.append(Guess(f"{name}: {in_words(unit)}", ("category",)))
             percentages += [name] if unit == "%" else []
         if own != mark:
-            text_mark = own
+            text_mark = own if own == "," else text_mark
             units.append(Guess(f"{name}: {own!r} decimal", ("category",)))
         if gone := [cell for cell in texts.get(name, ()) if cell not in written]:
             unknown |= {*gone}
