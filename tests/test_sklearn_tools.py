@@ -19,7 +19,7 @@ from sklearn.inspection import (
     partial_dependence,
     permutation_importance,
 )
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -576,3 +576,14 @@ def test_a_base_of_one_label_gets_one_sentence(wrapper):
     X, Y = make_data()
     with pytest.raises(ValueError, match="LogisticRegression takes one label per sample: put it"):
         wrapper(LogisticRegression()).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [BinaryRelevanceClassifier, ChainClassifier, RAkELClassifier, DecisionClassifier,
+     VPCMEClassifier, labelkin.TableClassifier],
+)  # fmt: skip
+def test_regressors_are_refused(wrap):
+    X, Y = make_data(n=40, q=3, seed=0)
+    with pytest.raises(ValueError, match="LinearRegression is a regressor: pass a classifier"):
+        wrap(LinearRegression()).fit(X, Y)

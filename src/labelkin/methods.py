@@ -6,6 +6,8 @@ returns a scikit-learn classifier (a class, a function without required argument
 A classifier of one target is trained label by label.
 """
 
+import ast
+import hashlib
 import inspect
 import pkgutil
 import re
@@ -186,6 +188,17 @@ class ImportedFactory:
         if hasattr(model, "get_params"):
             model = set_random_states(model, np.random.RandomState(seed))
         return OneVsRestClassifier(model) if self.by_label else model
+
+    @property
+    def code(self) -> str:
+        """Hash of the user's module without its comments; empty for an installed package."""
+        self._import()
+        file = Path(getattr(sys.modules[self.spec.partition(":")[0]], "__file__", None) or "")
+        is_own = file.is_relative_to(self.folder) and "site-packages" not in file.parts
+        if not is_own or file.suffix != ".py":
+            return ""
+        code = ast.unparse(ast.parse(file.read_bytes()))
+        return hashlib.sha256(code.encode()).hexdigest()[:16]
 
     def make_unseeded(self) -> Any:
         """Return the unfitted classifier as its factory makes it."""

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -5,6 +6,7 @@ import pytest
 
 import labelkin
 from labelkin.cli import main
+from labelkin.tabular._text import can_embed
 from support.tables import write_films
 
 pytest.importorskip("typer")
@@ -74,6 +76,10 @@ def test_demo(tmp_path, capsys):
         assert word in shown
     assert "✓ Of 50 test scenes, all digits are right in: Kin " in shown
     assert (out / "scenes.png").read_bytes().startswith(b"\x89PNG")
+    right = [int(count) for count in re.findall(r"label is right in (\d+) of 20", shown)]
+    assert len(right) == 1 + can_embed()
+    assert right[0] >= 7  # by chance: 4
+    assert right[-1] >= right[0] + 4 * can_embed()
 
 
 def test_demo_into_a_file_is_refused(tmp_path, capsys):

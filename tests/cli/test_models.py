@@ -7,11 +7,15 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
+from labelkin import MLkNNClassifier
 from labelkin.cli import evaluate, explain, export, fit, main, predict
 from labelkin.cli._options import make_classifier, parse_settings
 from labelkin.datasets import write
@@ -832,3 +836,23 @@ def test_accents_in_both_normal_forms(tmp_path, monkeypatch):
         assert rows_of("t_p.csv")[1][1] == f"a {one}"
     pd.read_csv("t.csv").to_parquet("t.parquet")
     ok("evaluate", "t.parquet", "--labels", f"{one},b", *FAST)
+
+
+def test_a_model_of_a_list_of_texts_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = ["red car", "blue car", "red bus", "blue bus"] * 5
+    model = make_pipeline(TfidfVectorizer(), MLkNNClassifier(3)).fit(texts, [[1, 0], [0, 1]] * 10)
+    save_model(model, "texts.labelkin")
+    Path("new.csv").write_text("text\nred car\nblue car\n")
+    assert main(["predict", "texts.labelkin", "new.csv"]) == 2
+    assert "takes a list of texts, not a table; fit a TableClassifier" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", [MLkNNClassifier(), make_pipeline(MLkNNClassifier())])
+def test_an_unfitted_model_is_refused(model, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save_model(model, "model.labelkin")
+    Path("new.csv").write_text("x\n1\n2\n")
+    assert main(["predict", "model.labelkin", "new.csv"]) == 2
+    name = type(model).__name__
+    assert f"model.labelkin holds a {name} that is not fitted." in capsys.readouterr().err

@@ -306,3 +306,37 @@ def test_what_is_wrapped_is_said(folder, capsys):
     shown = capsys.readouterr().err
     assert "note: nb: one copy of GaussianNB is fitted for each label" in shown
     assert "a fit on two labels fails: ValueError: y should be a 1d array" in shown
+
+
+def test_a_changed_method_or_file_is_not_mixed_with_old_cells(folder, capsys, monkeypatch):
+    """A method that only failed is computed again once its code is changed; others are refused."""
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # the file is changed within a second
+    plain = PRIOR.replace("(ClassifierMixin, BaseEstimator)", "")
+    (folder / "repaired.py").write_text(plain.replace("(len(X), 1)", "(len(X), 2)"))
+    words = ["reproduce", "table3", "--methods", "mlknn", "--repeats", "1", "--jobs", "1"]
+    rows = "".join(f"{i % 7},{i % 2},{i % 3 // 2}\n" for i in range(60))
+    (folder / "own.csv").write_text("x,a,b\n" + rows)
+    words += ["--data", "own.csv", "--labels", "a,b", "--method", "prior=repaired:Prior"]
+    assert main(words) == 1
+    shown = capsys.readouterr().out
+    assert "ValueError: Prior predicts the shape (12, 4) for 12 rows and 2 labels." in shown
+    assert f"the failed cells again: labelkin {' '.join(words)} --retry" in shown.replace("\n", " ")
+
+    sys = __import__("sys")
+    for text, code in ((plain, 0), (f"# a comment\n{plain}", 0), (plain.replace("0.5", "0.1"), 2)):
+        (folder / "repaired.py").write_text(text)
+        del sys.modules["repaired"]
+        assert main(words) == code
+    assert "differ in the code of prior" in capsys.readouterr().err
+
+    (folder / "repaired.py").write_text(plain)
+    (folder / "own.csv").write_text("x,a,b\n" + rows.replace("6,", "9,"))
+    assert main(words) == 2
+    assert "differ in the data of own" in capsys.readouterr().err
+
+
+def test_labels_that_are_no_0_and_1_fail(folder, capsys):
+    (folder / "ratios.py").write_text(PRIOR.replace("> 0.5).astype(int)", ")"))
+    words = [*QUICK, "--folds", "2", "--jobs", "1", "--method", "prior=ratios:Prior"]
+    assert main(words) == 1
+    assert "Prior.predict must return 0 and 1, but returns 0." in capsys.readouterr().out

@@ -168,6 +168,7 @@ def test_a_small_file_of_many_cells(tmp_path, monkeypatch):
         "0.5,3,1\n0.1,4,0\n2.5,9,1\n",
         "red,3,1\nblue,4,0\nred,9,1\n",
         "good phone,yes\nbad phone,no\nold phone,yes\n",
+        "red,yes\nred,no\nred,yes\n",
     ],
 )
 def test_a_file_without_a_header(tmp_path, text):
@@ -199,6 +200,13 @@ def test_a_file_with_a_header(tmp_path, text):
     assert read_table(
         tmp_path / "t.csv", expected=["c1"] if "c1" in text else ()
     ).names == text.split()[0].split(",")
+
+
+def test_codes_and_numbers_with_leading_zeros(tmp_path):
+    text = "zip,short,padded,n\n01234,0451,01,1\n987,123,02,05\n04567,99,100,12\n"
+    (tmp_path / "t.csv").write_text(text)
+    found = read_table(tmp_path / "t.csv")
+    assert [found.kind(name) for name in found.names] == ["string", "string", "number", "number"]
 
 
 def test_names_that_columns_share(tmp_path):

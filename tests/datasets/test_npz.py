@@ -159,3 +159,10 @@ def test_arrays_that_are_no_dataset(tmp_path, X, y, message):
     np.savez(tmp_path / "set.npz", X=X, y=y)
     with pytest.raises(FormatError, match=message):
         read_table(tmp_path / "set.npz")
+
+
+def test_an_unreadable_file_of_labels_is_named(tmp_path):
+    np.save(tmp_path / "X.npy", np.ones((3, 2)))
+    np.savez(tmp_path / "labels.npz", y=np.ones((3, 2)))
+    with pytest.raises(FormatError, match=r"labels\.npz: not a readable file of arrays"):
+        read(tmp_path / "X.npy", y=str(tmp_path / "labels.npz"))

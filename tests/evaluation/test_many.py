@@ -194,7 +194,7 @@ def test_nothing_of_the_size_of_rows_times_labels_is_dense():
     scores = sparse.csr_array(y * 0.7 + sparse.random_array((n, q), density=3e-3, rng=1) * 0.2)
     model = Predicted(scores > 0.5, scores)
     tracemalloc.start()
-    found = evaluate_model(model, np.zeros((n, 1)), y)
+    found = evaluate_model(model, np.arange(n)[:, None], y)
     page = render_report(found)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

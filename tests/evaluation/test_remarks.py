@@ -9,6 +9,7 @@ from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassif
 from labelkin.decisions import LabelDecision
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.metrics import METRICS
+from support.data import make_data
 
 
 def make_table(n=60, seed=0):
@@ -52,6 +53,20 @@ def test_training_rows_are_recognised_in_every_table(tmp_path):
     found = evaluate_model(model, new, new[["warm", "wet"]])
     assert found.n_seen == 0
     assert not any("trained on" in remark for remark in found.remarks)
+
+
+def test_a_fitted_model_predicts_in_blocks():
+    from labelkin import MultiLabelLogisticRegression
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4100, 3))
+    y = (X[:, :2] + rng.normal(size=(4100, 2)) > 0).astype(int)
+    model, seen = MultiLabelLogisticRegression().fit(X[:200], y[:200]), []
+    found = evaluate_model(model, X, y, progress=lambda completed: seen.append(completed))
+    assert seen == [2000, 4000, 4100]
+    (result,) = found.results.values()
+    np.testing.assert_allclose(result.scores[0], model.predict_proba(X))
+    np.testing.assert_array_equal(result.labels[0], model.predict(X))
 
 
 def test_few_rows_and_rare_labels_are_said():
@@ -143,3 +158,12 @@ def test_rows_of_exactly_one_label_are_told_how_to_get_one(tmp_path, capsys):
     y = pd.DataFrame({"x": tag == 0, "others": tag >= 0}).astype(int)
     found = compare(MLkNNClassifier(3), X, y, folds=2)  # two labels in some rows
     assert not any("exactly one label" in remark for remark in found.remarks)
+
+
+def test_notes_are_printed_in_python():
+    X, y = make_data(n=30, q=3, seed=0)
+    X, y = np.tile(X, (4, 1)), np.tile(y, (4, 1))
+    shown = str(compare(MLkNNClassifier(), X, y, folds=3))
+    assert "note: 120 of 120 rows are equal to another one in all features" in shown
+    shown = str(evaluate_model(TableClassifier(MLkNNClassifier()).fit(X, y), X, y))
+    assert shown.startswith("note: 120 of 120 rows are among those the model was trained on")

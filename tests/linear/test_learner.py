@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit
 
-from labelkin.linear._learner import LogisticLearner
+from labelkin.linear._learner import LabelFitter, LogisticLearner
 from labelkin.metrics import average_precision
 from labelkin.rows import Labels, array_api_dispatch, as_rows
 from support.arrays import import_library
@@ -25,6 +25,22 @@ def test_log_odds_of_a_group_are_those_of_a_fit_without_it():
     same_order = [np.corrcoef(scores[group, j], again[group, j])[0, 1] for j in range(3)]
     assert min(same_order) > 0.9
     assert np.isfinite(scores).all()
+
+
+def test_of_many_rows_few_are_left_out(monkeypatch):
+    monkeypatch.setattr(LabelFitter, "choose_C", lambda self, fold: np.ones(3))
+    X, Y = make_data(400, 5, 3)
+    fold_of = np.full(400, -1)
+    fold_of[:20] = np.arange(20) % 10
+    group = np.arange(0, 20, 2)  # of two: the even folds
+    changed = Y.copy()
+    changed[group] = 1 - changed[group]
+    before, after = (
+        LogisticLearner(n_groups=5).fit_scores(as_rows(X), Labels(one), 0, fold_of)
+        for one in (Y, changed)
+    )
+    np.testing.assert_allclose(before[group], after[group], rtol=1e-12)
+    assert (np.abs(before - after)[1::2] > 0.01).all()
 
 
 def test_it_learns_sparse_rows_and_keeps_half_precision():

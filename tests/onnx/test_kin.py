@@ -117,8 +117,9 @@ FORMATS = ["%m/%d/%Y", "%Y-%m-%d %H:%M", "%d.%m.%y %H:%M:%S"]
 
 
 @pytest.mark.parametrize("trend", [False, True])
+@pytest.mark.parametrize("training", [slice(100, 250), slice(100, 102), slice(3, 4)])
 @pytest.mark.parametrize("form", FORMATS)
-def test_dates(form, trend):
+def test_dates(form, training, trend):
     from datetime import datetime, timedelta
 
     from labelkin.onnx._transformers import convert
@@ -128,7 +129,7 @@ def test_dates(form, trend):
     dates = [start + timedelta(days=97.3 * i) for i in range(360)]
     written = [date.strftime(form) for date in dates]
     cells = np.array([[*written, ""], ["", *written[::-1]]], dtype=object).T
-    step = DateEncoder(bool(find_day_first(written)), trend).fit(cells[100:250])
+    step = DateEncoder(bool(find_day_first(written)), trend).fit(cells[training])
     graph = Graph()
     rows = Tensor(graph, "X", object)
     found = convert(step, rows)

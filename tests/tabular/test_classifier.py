@@ -192,13 +192,25 @@ def test_a_copy_of_a_label_is_noted():
     with pytest.warns(UserWarning, match="again is .* drama, seen is a copy of comedy: kept"):
         small(labels=LABELS).fit(words)
     tagged = with_tags(frame)
-    with pytest.warns(UserWarning, match="topics is a copy of tags"):
-        small(labels="tags").fit(tagged.assign(topics=tagged["tags"]))
+    for topics in (tagged["tags"], tagged["tags"].str.replace(";", ", ")):
+        with pytest.warns(UserWarning, match="topics is a copy of tags"):
+            small(labels="tags").fit(tagged.assign(topics=topics))
+    for values in (["No", "Yes"], [1, 0], [None, "x"]):
+        other = frame["drama"].map(lambda value, values=values: values[value])
+        with pytest.warns(UserWarning, match="mark is a copy of the label drama"):
+            small(labels=LABELS).fit(frame.assign(mark=other))
     with pytest.warns(UserWarning, match="drama is a copy of the label y1"):
         small().fit(frame.drop(columns=LABELS[1:]), frame[["drama"]].to_numpy())
     with pytest.warns(UserWarning, match="n is a copy of the number of labels of a row: kept"):
         small(labels=LABELS).fit(frame.assign(n=frame[list(LABELS)].sum(axis=1)))
     small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
+
+
+def test_a_lazy_frame_is_refused():
+    polars = pytest.importorskip("polars")
+    frame = polars.LazyFrame({"x": [1.5, 2.5], "y": [0, 1]})
+    with pytest.raises(TypeError, match=r"not a LazyFrame: pass X\.collect\(\)"):
+        small(labels="y").fit(frame)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
@@ -224,3 +236,85 @@ def test_frames_of_other_libraries(library):
         model.set_params(columns=None).fit(X, frame["listed"])
         assert model.label_names_.tolist() == ["a", "b"]
         np.testing.assert_allclose(model.predict_proba(X), expected)
+
+
+@pytest.mark.parametrize("form", [None, "timestamp[us, tz=America/New_York][pyarrow]"])
+def test_dates_of_another_time_zone_are_converted(form, tmp_path):
+    if form:
+        pytest.importorskip("pyarrow")
+    times = pd.Series(pd.date_range("2024-01-01", periods=200, freq="37min", tz="Europe/Berlin"))
+    y = pd.DataFrame({"late": (times.dt.hour > 12) * 1, "early": (times.dt.hour < 7) * 1})
+    table = pd.DataFrame({"x": np.arange(200) % 7 / 7, "time": times})
+    model = TableClassifier(MLkNNClassifier(3)).fit(table, y)
+    save_model(model, tmp_path / "model.labelkin")
+    other = times.astype(form) if form else times.dt.tz_convert("America/New_York")
+    assert other.dt.hour[0] == 18
+    for one in (model, load_model(tmp_path / "model.labelkin")):
+        expected = one.predict_proba(table)
+        np.testing.assert_array_equal(one.predict_proba(table.assign(time=other)), expected)
+        without = table.assign(time=times.dt.tz_localize(None))
+        np.testing.assert_array_equal(one.predict_proba(without), expected)
+
+
+def test_a_named_series_of_one_label():
+    frame = film_frame()
+    y, X = frame[LABELS[0]], frame.drop(columns=LABELS)
+    model = small().fit(frame.drop(columns=LABELS[1:]), y)
+    assert model.label_names_.tolist() == [LABELS[0]]
+    assert LABELS[0] not in model.columns_
+    assert model.predict(X).shape == (60,)
+    np.testing.assert_array_equal(model.predict(X), small().fit(X, y.rename(None)).predict(X))
+    assert predict_frame(model, X).columns.tolist() == [LABELS[0]]
+
+
+def test_a_model_of_a_named_series_is_used_by_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    frame = film_frame()
+    frame.to_csv("films.csv", index=False)
+    model = small().fit(frame.drop(columns=LABELS), frame[LABELS[0]])
+    save_model(model, "one.labelkin")
+    assert main(["predict", "one.labelkin", "films.csv", "--keep", "none", "--proba"]) == 0
+    assert LABELS[0] in capsys.readouterr().out.splitlines()[0]
+    assert main(["evaluate", "one.labelkin", "films.csv"]) == 0
+
+
+def test_a_count_of_labels_in_the_place_of_y():
+    frame = film_frame()
+    n = len(LABELS)
+    X = frame[[name for name in frame if name not in LABELS] + LABELS]
+    assert small().fit(X, -n).label_names_.tolist() == LABELS
+
+
+def test_all_labels_unknown():
+    frame = film_frame()
+    with pytest.raises(ValueError, match="y holds no known label"):
+        small().fit(frame.drop(columns=LABELS), frame[LABELS] * np.nan)
+
+
+def test_intervals_are_categories_and_columns_may_have_several_names():
+    x = np.random.default_rng(0).normal(size=60)
+    table = pd.DataFrame({"part": pd.cut(x, [-9, -0.5, 0.5, 9]), "z": x})
+    y = pd.DataFrame({"a": x > 0.5, "b": x < -0.5})
+    model = TableClassifier(MLkNNClassifier(3), columns={"z": "ignore"}).fit(table, y)
+    assert model.columns_ == {"part": "category"}
+    assert model.score(table, y) == 1
+    assert model.score(table.astype({"part": object}), y) == 1
+    with pytest.raises(ValueError, match=r"'part' holds '\(.*\]' in row 1, not a number"):
+        TableClassifier(MLkNNClassifier(3), columns={"part": "number"}).fit(table, y)
+    nested = pd.concat({"g": table[["z"]], "h": table[["z"]].round()}, axis=1)
+    model = TableClassifier(MLkNNClassifier(3), columns={("h", "z"): "category"}).fit(nested, y)
+    assert [*model.columns_.values()] == ["number", "category"]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ({"x": [1.0, 2.0] * 20}, "pass pandas.DataFrame"),
+        ([{"x": 1.0}, {"x": 2.0}] * 20, "pass pandas.DataFrame"),
+        (pd.DataFrame({"x": pd.period_range("2025", periods=40)}), "convert them, or leave"),
+        (pd.DataFrame({"x": [1, np.inf] * 20}), "write a number, or none if unknown"),
+    ],
+)
+def test_tables_of_other_forms_are_refused(X, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        small().fit(X, pd.DataFrame({"a": [0, 1] * 20, "b": [1, 0] * 20}))

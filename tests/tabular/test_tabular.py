@@ -404,6 +404,16 @@ def test_dates_outside_of_the_range_of_training():
     assert encoder.get_feature_names_out(["d"]).tolist() == ["d month", "d weekday", "d hour"]
 
 
+def test_later_dates_have_their_own_month_if_training_includes_it():
+    encoder = DateEncoder(trend=True).fit([["2024-01-01", "2024-10-03"], ["2024-12-31", None]])
+    [late, early] = encoder.transform([["2026-03-14", "2026-10-14"], ["2021-07-04", "2021-07-04"]])
+    np.testing.assert_allclose(late, [2024 + 365 / 366, 3, 5, 0, 2024 + 276 / 366, 10, 2, 0])
+    np.testing.assert_allclose(early[[0, 1, 4, 5]], [2024, 7, 2024 + 276 / 366, 10])
+    encoder = DateEncoder().fit([["2023-10-05"], ["2024-02-10"]])
+    months = [encoder.transform([[f"2025-{m:02d}-20"]])[0, 0] for m in range(1, 13)]
+    assert months == [1, 2, *[2] * 7, 10, 11, 12]
+
+
 def test_rows_outside_of_the_range_of_training_are_counted():
     n = 60
     days = [f"2025-01-{1 + i % 28:02d}" for i in range(n)]

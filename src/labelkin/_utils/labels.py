@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import RegressorMixin
 
 MANY_LABELS = 2_000
 """From this many labels on, labels and scores are sparse, and `LabelTreeClassifier` is the default.
@@ -99,9 +100,16 @@ def as_target(Y: Any) -> Any:
     return array
 
 
+def check_no_regressor(estimator: Any) -> None:
+    """Raise ValueError for a regressor, whose predictions are no labels."""
+    if isinstance(estimator, RegressorMixin):
+        raise ValueError(f"{type(estimator).__name__} is a regressor: pass a classifier.")
+
+
 @contextmanager
 def named_if_single(classifier: Any) -> Iterator[None]:
     """Name the cure where a classifier of one label per sample is fitted to a matrix of labels."""
+    check_no_regressor(classifier)
     try:
         yield
     except ValueError as error:

@@ -173,6 +173,8 @@ def load_saved_model(
     With `expected_sha256`, a file of another digest is refused. A `decision` takes the place of the
     model's own.
     """
+    from sklearn.utils.validation import check_is_fitted
+
     from labelkin import TableClassifier
     from labelkin._utils.untrusted import check_json
     from labelkin.persistence import load_model, model_info
@@ -186,6 +188,7 @@ def load_saved_model(
     model = load_model(path, expected_sha256=expected_sha256)
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which predicts no labels.")
+    check_is_fitted(model, msg=f"{path} holds a %(name)s that is not fitted.")
     if not isinstance(model, TableClassifier):
         model = TableClassifier.around(model, info.label_names)
     elif not isinstance(model.schema_, Schema) or not isinstance(

@@ -166,9 +166,15 @@ def command(
         X, labels = _safe_indexing(X, kept), columns.names
         print_guesses(rows.source, rows.guesses[n_guesses:], notes, options.TableOptions)
         notes.flush()
-        with saved.checked(), progress_bar("predicting", hidden=quiet):
+        with saved.checked(), progress_bar("predicting", y.shape[0], hidden=quiet) as update:
             found = evaluate_model(
-                saved.classifier, X, y, metrics=chosen, label_names=labels, title=source.name
+                saved.classifier,
+                X,
+                y,
+                metrics=chosen,
+                label_names=labels,
+                title=source.name,
+                progress=update,
             )
         found.row_names = name_rows(rows, saved.classifier.schema_, kept)
         facts = {"model": str(source), "data": str(data), "rows": y.shape[0]}

@@ -38,8 +38,8 @@ def command(
     """Write a model as ONNX, which runs without labelkin; needs the onnx extra.
 
     The preparation of the columns (missing numbers, scaling, categories, dates, texts) is
-    included, but no embeddings of texts: fit with --embedding none. A model of numbers has one
-    input, X; a model with other columns has one input per column.
+    included, but no embeddings and n-grams of texts: fit with --embedding none --ngrams none. A
+    model of numbers has one input, X; a model with other columns has one input per column.
     """
     if out.suffix.lower() != ".onnx":
         raise ValueError(f"{out}: models are exported as ONNX; end the name in .onnx.")

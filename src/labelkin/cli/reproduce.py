@@ -154,7 +154,7 @@ def command(
                 f"interrupted: {n_stored} of {total} cells are stored in {store}; "
                 f"resume with: {command_line}"
             ) from None
-    _print_summary(plan, store, found)
+    _print_summary(plan, store, found, command_line)
 
 
 def _print_guesses(source: "Source", data: "Dataset") -> None:
@@ -174,7 +174,7 @@ def _parse_repeats(text: str | None) -> tuple[int, int] | None:
     return first, end
 
 
-def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]]) -> None:
+def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]], command: str) -> None:
     from rich.console import Console
 
     from labelkin.experiments.run.plan import Cell
@@ -189,6 +189,9 @@ def _print_summary(plan: "Plan", path: Path, rows: list[dict[str, Any]]) -> None
         echo("* without the folds that failed", *shown)
     if len(failures) > 5:
         echo(f"… and {len(failures) - 5} more failed")
+    if failures:
+        command = command.removesuffix(" --retry")
+        echo(f"to compute the failed cells again: {command} --retry")
     echo(f"next: {shell_line('labelkin', 'report', path, '--out', 'report')}")
     if failures:
         raise typer.Exit(1)

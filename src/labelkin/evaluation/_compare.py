@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples
 
 from labelkin._utils.labels import (
@@ -18,7 +18,7 @@ from labelkin._utils.labels import (
 )
 from labelkin._utils.names import plural
 from labelkin.base import Matrix
-from labelkin.evaluation._evaluation import Evaluation
+from labelkin.evaluation._evaluation import Evaluation, stack_rows
 from labelkin.evaluation._figures import choose_metrics
 from labelkin.metrics._estimators import labels_and_scores
 from labelkin.model_selection import RepeatedIterativeStratifiedKFold
@@ -33,6 +33,7 @@ Splits = list[tuple[np.ndarray, np.ndarray]]
 
 # With fewer different rows per fold than this, equal rows are not treated as copies.
 _LEAST_DIFFERENT = 10
+_BLOCK = 2000  # rows that a fitted model predicts at a time
 
 
 def compare(
@@ -203,6 +204,7 @@ def evaluate_model(
     metrics: Sequence[str] | None = None,
     label_names: Sequence[str] | None = None,
     title: str = "",
+    progress: Callable[..., None] = lambda **_: None,
 ) -> Evaluation:
     """Evaluate a fitted model on rows that it was not fitted on.
 
@@ -220,6 +222,8 @@ def evaluate_model(
         Names of the labels; None: the columns of y, else those of the model, else numbers from 0.
     title : str, optional
         Name of the model in print; by default that of its class.
+    progress : callable, optional
+        Called with ``completed``, the number of rows so far, since they are predicted in blocks.
 
     Returns
     -------
@@ -241,7 +245,12 @@ def evaluate_model(
         folds=1,
         n_seen=model.count_training_rows(X) if hasattr(model, "count_training_rows") else 0,
     )
-    found.add(name, name, labels, *labels_and_scores(model, X), model, {})
+    parts = []
+    for block in gen_batches(len(everything), _BLOCK):
+        parts.append(labels_and_scores(model, _safe_indexing(X, block)))
+        progress(completed=block.stop)
+    predicted, scores = map(stack_rows, zip(*parts, strict=True))
+    found.add(name, name, labels, predicted, scores, model, {})
     return found
 
 

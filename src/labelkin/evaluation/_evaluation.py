@@ -173,8 +173,8 @@ class Evaluation:
             self.label_names,
             rows,
             self.y[rows],
-            _stack(best.labels[:n_folds]),
-            _stack(best.scores[:n_folds]),
+            stack_rows(best.labels[:n_folds]),
+            stack_rows(best.scores[:n_folds]),
             np.mean(best.thresholds[:n_folds], axis=0),
         )
 
@@ -279,7 +279,8 @@ class Evaluation:
     def __str__(self) -> str:
         file = StringIO()
         self.print(console=import_optional("rich.console", "cli").Console(file=file, width=100))
-        return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join([*notes, *(line.rstrip() for line in file.getvalue().splitlines())])
 
     def __repr__(self) -> str:
         return f"<Evaluation: {self.best}, {self.reason}>"
@@ -303,7 +304,7 @@ class Evaluation:
             file.write(text.encode("utf-8"))
 
 
-def _stack(parts: list[Matrix]) -> Matrix:
+def stack_rows(parts: list[Matrix]) -> Matrix:
     """Return the rows of all parts."""
     return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 

@@ -13,7 +13,7 @@ y_B − s = (I − H_BB)⁻¹ (y_B − ŷ_B). With weights, W = diag(w), and mea
 A = λW⁻¹ + the centred kernel matrix, y − ŷ = λ W⁻¹A⁻¹ (y − ȳ) and W (I − H) = λA⁻¹ − wwᵀ/Σw.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ from labelkin.kernel._ridge import (
 from labelkin.kernel._unknown import FIT, fill_unknown, scores_without_folds, some_labels
 from labelkin.rows import (
     Labels,
+    Place,
     Rows,
     add_to_diagonal,
     as_rows,
@@ -86,7 +87,8 @@ class DirectKernelRidge(KernelRidge):
     kernel matrix of all rows is factorised once, beyond 4,000 rows in single precision: O(n²)
     memory. Dense rows are stored in half precision where that changes values by less than 0.001
     standard deviations of their column, coefficients where it changes scores by less than 0.002
-    standard deviations of the label; else in single precision. Parameters, attributes and methods
+    standard deviations of the label; else in single precision. Scores are computed in single
+    precision where that changes them by as little. Parameters, attributes and methods
     are those of `KernelRidge`; kernels are radial.
     """
 
@@ -122,25 +124,34 @@ class DirectKernelRidge(KernelRidge):
         self.coef_ = _half_precision(coef, columns, labels.Y)
         # Rounded coefficients do not add up to 0: with a wide kernel, all scores shift alike.
         self.intercept_ = self.intercept_ - (columns @ (self.coef_ - coef)).mean(axis=0)
+        change = self._sums([checked], place, "float32") - columns @ self.coef_
+        change = np.sqrt(np.mean(change**2, axis=0))
+        self.single_ = bool((change <= _CHANGE * labels.Y.std(axis=0) + 1e-9).all())
         return scores
 
     def scores(self, rows: Any) -> Array:
         """Return scores of queries, on the host.
 
-        In double precision, since coefficients of both signs cancel; sums in single precision if
-        coefficients are in half precision, which was checked to be enough, and smooth kernels of
-        rows in half precision, which are rounded more.
+        In double precision where coefficients of both signs nearly cancel, else in single.
         """
         queries = as_rows(rows)
-        place, dtype = queries.place, "float32" if self.coef_.dtype == np.float16 else "float64"
-        is_rounded = self.kernel == "rbf" and self.rows_.dtype == np.float16
-        exact = "float32" if is_rounded else "float64"
-        known, coef = place.put(self.rows_, exact), place.put(self.coef_, dtype)
-        values_of, parts = self._kernel_of(known), []
-        for block in queries.batches(len(self.coef_)).blocks:
-            values = values_of(place.put(self._prepare(block, self.scale_), exact))
-            parts.append(to_numpy(astype(values, dtype) @ coef))
-        return np.concatenate(parts) + self.intercept_
+        blocks, place = queries.batches(len(self.coef_)).blocks, queries.place
+        prepared = (place.put(self._prepare(block, self.scale_)) for block in blocks)
+        dtype = "float32" if self.single_ else "float64"
+        return self._sums(prepared, place, dtype) + self.intercept_
+
+    def _sums(self, queries: Iterable[Any], place: Place, dtype: str) -> Array:
+        """Return kernel values of queries, which are prepared, times coefficients, on the host.
+
+        Distances of the Gaussian kernel, which is smooth, are computed in this precision, too.
+        """
+        exact = dtype if self.kernel == "rbf" else "float64"
+        values_of, coef = (
+            self._kernel_of(place.put(self.rows_, exact)),
+            place.put(self.coef_, dtype),
+        )
+        found = [astype(values_of(astype(block, exact)), dtype) @ coef for block in queries]
+        return np.concatenate([to_numpy(one) for one in found])
 
     def _kernel_of(self, known: Matrix) -> Callable[..., Any]:
         """Return kernel values as a function of queries, and of the first row that counts."""

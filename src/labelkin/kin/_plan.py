@@ -54,6 +54,9 @@ class Limits:
     linear_share: float = 0.8
     """Share of `seconds` that a logistic regression of n-grams may take: with it, one kernel is
     enough."""
+    fixed_seconds: float = 2.5
+    """Time in which a learner of more than `exact_rows` rows chooses its width and its ridge, on
+    samples of the rows; for the time left of a fit."""
     combined: float = 5e5
     """Rows times labels times members per second of the second stage, on the same core."""
 

@@ -88,7 +88,7 @@ def _positive(part: np.ndarray, classes: Any) -> np.ndarray:
 
 def estimator_labels(estimator: Any, X: Any) -> np.ndarray:
     """Return the labels predicted for the rows of `X` as a dense (n, q) array of 0 and 1."""
-    return _label_matrix(estimator.predict(X))
+    return _label_matrix(estimator, estimator.predict(X))
 
 
 def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +105,7 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
         predicted, proba = estimator._predict_with_proba(X)
         if sparse.issparse(proba):  # of thousands of labels
             return predicted, proba
-        labels = _label_matrix(predicted)
+        labels = _label_matrix(estimator, predicted)
         return labels, _score_matrix(estimator, proba, labels.shape[1])
     labels = estimator_labels(estimator, X)
     if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
@@ -113,8 +113,11 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     return labels, estimator_scores(estimator, X, labels.shape[1])
 
 
-def _label_matrix(predicted: Any) -> np.ndarray:
+def _label_matrix(estimator: Any, predicted: Any) -> np.ndarray:
     labels = np.asarray(as_dense(to_numpy(predicted)))
+    if (wrong := labels[(labels != 0) & (labels != 1)]).size:
+        name = type(estimator).__name__
+        raise ValueError(f"{name}.predict must return 0 and 1, but returns {wrong[0]}.")
     return labels.reshape(len(labels), -1).astype(np.uint8)
 
 

@@ -151,16 +151,18 @@ def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
 
     year_part = passed.astype(np.float64) / 366 + year.astype(np.float64)
     hours = minute.at_least(0).astype(np.float64) / 60 + hour.at_least(0).astype(np.float64)
-    # A date outside of the range of training has the year and the month of its end.
+    # A date outside of the range of training has the year of its end, and the month if it is new.
     n = step.n_features_in_
-    year_part, months = year_part.reshape(-1, n), month.astype(np.float64).reshape(-1, n)
+    year_part, months = year_part.reshape(-1, n), month.reshape(-1, n)
+    since = (months + (12 - np.nan_to_num(step.first_[:, 1]).astype(np.int64))) % 12
+    is_new = since > np.nan_to_num(step.n_months()).astype(np.int64)
+    written, months = year_part, months.astype(np.float64)
     for outside, end in (
-        (year_part < step.first_[:, 0], step.first_),
-        (year_part > step.last_[:, 0], step.last_),
+        (written < step.first_[:, 0], step.first_),
+        (written > step.last_[:, 0], step.last_),
     ):
-        year_part, months = (
-            outside.choose(end[:, i], part) for i, part in enumerate((year_part, months))
-        )
+        year_part = outside.choose(end[:, 0], year_part)
+        months = (outside & is_new).choose(end[:, 1], months)
     parts = [year_part.reshape(-1, 1)] if step.trend else []
     parts += [months.reshape(-1, 1), weekday, hours]
     return first.equals(-1).choose(np.nan, hstack(parts)).reshape(-1, len(parts) * n)

@@ -91,7 +91,9 @@ class Encoder:
             return "tree", self.encode(
                 [int(value.n_features), value.n_classes, state["nodes"], state["values"]]
             )
-        if isinstance(value, np.ufunc) and vars(np).get(name := value.__name__) is value:
+        if isinstance(value, np.ufunc):
+            if vars(np).get(name := value.__name__) is not value:
+                raise ValueError(f"the ufunc {name} is not NumPy's; call it in a function of yours")
             return "name", f"numpy.{name}"  # before NumPy 2.2 it has no qualified name
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return "name", self._name(value)

@@ -207,6 +207,7 @@ _SCHEMA = {
     "n_rows": int,
     "identifiers": [str],
     "year_first": [str],
+    "zones": (None, {str: str}),
     "percentages": (None, [str]),
     "units": (None, {str: str}),
 }

@@ -96,7 +96,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         with many rows, and with spelling mistakes and inflected words.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
-        soon after those of training; dates later than these count as the last of them.
+        soon after those of training; later dates have the year of the last of these.
     device : str, default=None
         Where the classifier computes: "cpu", "cuda" or "cuda:1". The fitted model is on the host.
 
@@ -214,10 +214,11 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             The table, or a matrix of numbers. A DataFrame may hold the labels, too.
-        y : DataFrame, Series, array-like, str or list of str, default=None
+        y : DataFrame, Series, array-like, str, list of str or int, default=None
             The labels: one column of 0 and 1 (or yes and no) per label, or a Series of tags, such
             as ``"a;b"`` or ``["a", "b"]``. Columns of X with the name of a label column are not
-            used. None: the labels are columns of X. Names of columns are the same as `labels`.
+            used. None: the labels are columns of X. Names of columns, and a count, are the same
+            as `labels`.
         labels : str, list of str or int, default=None
             Where X holds the labels; by default the parameter of this name.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -243,7 +244,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
-        if names and not sparse.issparse(target):
+        if names and target.ndim == 2 and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
         # Fit the preparation of the columns, and the classifier.
@@ -292,7 +293,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         found = cls(model)
         columns = getattr(model, "feature_names_in_", None)
         kinds: Any = None if columns is None else dict.fromkeys(map(str, columns), "raw")
-        found.schema_ = Schema(kinds, n_features=int(model.n_features_in_) if kinds is None else 0)
+        n_features = getattr(model, "n_features_in_", None) if kinds is None else 0
+        if n_features is None:
+            raise ValueError(
+                f"this {type(model).__name__} takes a list of texts, not a table; fit a "
+                "TableClassifier, which takes tables with columns of texts."
+            )
+        found.schema_ = Schema(kinds, n_features=int(n_features))
         found.pipeline_, found.guesses_ = model, []
         found._name_labels(None if names is None else LabelColumns(tuple(names)))
         return found
@@ -337,7 +344,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
-            Rows with the columns of the training data, in any order; others are ignored.
+            Rows with the columns of the training data, in any order; others are ignored. Dates
+            with another time zone than those of a training DataFrame are converted to it.
 
         Returns
         -------
@@ -401,10 +409,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             if len(new := cells[~cells.isin(known)]):
                 rows = f"{len(new):,} of {len(features):,} rows"
                 values = join_names([repr(value) for value in new.unique()], 3)
-                rows += " has" if len(new) == 1 else " have"
-                found.append(
-                    f"{rows} a {name} that no training row has; it is not used there: {values}"
-                )
+                has = "has" if len(new) == 1 else "have"
+                text = f"{rows} {has} a {name} that no training row has; it is not used there"
+                found.append(f"{text}: {values}")
         return found
 
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:

@@ -148,8 +148,9 @@ def as_times(values: Any, name: str) -> np.ndarray:
 class DateEncoder(TransformerMixin, BaseEstimator):
     """Turn columns of dates into numbers: month, weekday and hour of each, and the year if wanted.
 
-    A date outside of the range of the training rows has the month, and the year, of the end of the
-    range, since no classifier was fitted to other dates.
+    A date outside of the range of the training rows has the year of the end of the range, and its
+    month, too, unless the range includes the month of the date in some year: no classifier was
+    fitted to others.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         Whether 3/4/2025 is the third of April. Dates that begin with the year are always read
         as year, month, day.
     trend : bool, default=False
-        Whether the year is used. Dates after the last one in training count as that one.
+        Whether the year is used.
 
     Attributes
     ----------
@@ -194,13 +195,20 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         its fraction.
         """
         found = self._parse(X)
-        year = found[:, :, 0]
+        year, month = found[:, :, 0].copy(), found[:, :, 1]
+        is_new = (month - self.first_[:, 1]) % 12 > self.n_months()
         for outside, end in (
             (year < self.first_[:, 0], self.first_),
             (year > self.last_[:, 0], self.last_),
         ):
-            found[:, :, :2] = np.where(outside[:, :, None], end, found[:, :, :2])
+            found[:, :, 0] = np.where(outside, end[:, 0], found[:, :, 0])
+            found[:, :, 1] = np.where(outside & is_new, end[:, 1], found[:, :, 1])
         return found[:, :, 0 if self.trend else 1 :].reshape(len(found), -1)
+
+    def n_months(self) -> np.ndarray:
+        """Return the number of months from the first date of each column to the last."""
+        (first, month), (last, last_month) = np.floor(self.first_.T), np.floor(self.last_.T)
+        return 12 * (last - first) + last_month - month
 
     def _parse(self, X: Any) -> np.ndarray:
         """Return year, month, weekday and hour of each cell."""

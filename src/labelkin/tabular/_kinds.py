@@ -75,7 +75,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind != "string":
         raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
-            f"leave it out with {_cure(name, 'ignore')}",
+            f"convert them, or leave the column out with {_cure(name, 'ignore')}",
             "columns",
         )
     return _kind_of_strings(table, name)

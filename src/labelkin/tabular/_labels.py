@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ _YES = {"yes", "true", "1", "y", "t", "ja", "wahr", "oui", "vrai", "sí", "si", 
 _YES |= {"verdadero", "sì", "vero", "sim", "tak", "ano", "evet", "да", "是", "はい", "نعم"}
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "nao", "nee"}
 _NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐"}
-_TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
+TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 # Marks on a form.
 _MARKS = {"x", "✓", "✔", "☑"}
 
@@ -214,9 +215,9 @@ def count_labels(y: Any) -> int:
 
 
 def names_columns(y: Any, table: RawTable) -> bool:
-    """Return whether a target is the name of a label column, or a list of them."""
+    """Return whether a target is the name of a label column, a list of them, or their number."""
     if not isinstance(y, (list, tuple)) or not all(isinstance(name, str) for name in y):
-        return isinstance(y, str)
+        return isinstance(y, (str, Integral))
     return len(y) != table.n_rows or {*map(normal_form, y)} <= {*(table.names or ())}
 
 
@@ -225,7 +226,8 @@ def read_target(
 ) -> tuple[Any, LabelColumns, np.ndarray | None]:
     """Return a target as labels, their names, and the rows that are kept; None: all.
 
-    A target without names is returned as it is, unless it has empty cells whose meaning is given.
+    A target of one dimension or without names is returned as it is, unless it has empty cells whose
+    meaning is given.
     `options` are those of `LabelColumns.find`; what is guessed is added to `guesses`.
     """
     missing = options.get("missing_labels")
@@ -237,13 +239,14 @@ def read_target(
     if is_matrix and missing is not None:
         y = import_optional("pandas").DataFrame(y)
     elif is_series:
-        y = y.to_frame(str(y.name or "y"))
+        is_named = y.name is not None
+        y = y.to_frame(str(y.name) if is_named else "y")
     elif not is_frame:
         return y, LabelColumns(()), None
     table = RawTable.of(y)
     names = tuple(table.names or ())
     if is_series and table.kind(names[0]) not in ("string", "list"):
-        return y[names[0]], LabelColumns(()), None
+        return y[names[0]], LabelColumns(names if is_named else ()), None
     found = LabelColumns(names, missing=missing)
     found = LabelColumns.find(table, names, **options) if is_series else found
     labels, rows = found.drop_unknown(found.read(table))
@@ -266,7 +269,7 @@ def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
     cells = [cell.lower() for column in columns for cell in column if cell]
     are_in_order = not (filled[1:] & ~filled[:-1]).any() and not filled[-1].all()
     are_several = any(len({*column} - {""}) > 1 for column in columns)  # not one word of each
-    recur = 2 * len({*cells}) <= len(cells) and _TRUTH.keys().isdisjoint(cells)
+    recur = 2 * len({*cells}) <= len(cells) and TRUTH.keys().isdisjoint(cells)
     return bool(are_in_order and are_several and recur)
 
 
@@ -281,7 +284,7 @@ def _lists_tags(table: RawTable, name: str) -> bool:
             return False  # measurements, not numbered tags
     # One label has words for yes and no, or 0 and 1; a few of these may be tags, too.
     words = [cell.strip().lower() for cell in table.strings(name) if cell]
-    return 2 * sum(word in _TRUTH for word in words) < len(words)
+    return 2 * sum(word in TRUTH for word in words) < len(words)
 
 
 def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.ndarray, bool]:
@@ -296,12 +299,12 @@ def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.nd
     if is_text:
         words = ["" if cell is None else cell.strip().lower() for cell in cells]
         distinct = {*words} - {""}
-        if len(distinct) == 1 and "" in words and not distinct & {*_TRUTH}:
+        if len(distinct) == 1 and "" in words and not distinct & {*TRUTH}:
             used[name] = next(filter(None, cells)).strip()
             words = ["x" if word else "" for word in words]
         are_marks = {*words} <= _MARKS | {""}
         # Infinity stands for a word that is neither yes nor no.
-        values = np.array([_TRUTH.get(word, np.inf) if word else np.nan for word in words])
+        values = np.array([TRUTH.get(word, np.inf) if word else np.nan for word in words])
     written = ~np.isnan(values)
     if np.isin(values[written], (-1, 1)).all():
         return values.astype(np.float64), are_marks

@@ -65,6 +65,8 @@ class Schema:
     """Columns of the training data that told its rows apart and are not learned from."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
+    zones: dict[str, str] | None = None
+    """Time zones of the columns of dates that had one, to which others are converted."""
 
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
@@ -122,7 +124,7 @@ class Schema:
         """
         if isinstance(columns, Schema):
             return columns
-        columns = {normal_form(name): kind for name, kind in (columns or {}).items()}
+        columns = {normal_form(str(name)): kind for name, kind in (columns or {}).items()}
         known = [*get_args(Kind), "ignore"]
         for name, chosen in columns.items():
             if chosen not in known:
@@ -187,6 +189,7 @@ class Schema:
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
+            zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -210,6 +213,10 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
+        zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
+        if zones:
+            dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
+            table = replace(table, data=table.data.assign(**dates))
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
@@ -289,8 +296,8 @@ def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name, unit)
         if kind == "number" and np.isinf(cells).any():
-            row = np.isinf(cells).argmax() + 1
-            raise table.error(f"column {shorten(name)} holds an infinite value in row {row}")
+            text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
+            raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
         return cells, cells
     cells = table.strings(name)
     if kind == "category":  # spaces around a value are no part of it
@@ -306,6 +313,13 @@ def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
     return cells, days
+
+
+def _zone_of(table: RawTable, name: str) -> str:
+    """Return the time zone of the dates of a DataFrame's column; empty where they have none."""
+    if table.is_matrix:
+        return ""
+    return str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
 
 
 def _has_percent_sign(table: RawTable, name: str) -> bool:
@@ -411,10 +425,10 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
 def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
-    A row maps columns to values; a column that it lacks is missing there, as is None. For a schema
-    of a matrix, a row may also be a list of all its numbers. As in a file, a field of a nested
-    object is the column ``a.b``, and a text may be a number with a decimal comma. Errors call the
-    rows `source`.
+    A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
+    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
+    file, a field of a nested object is the column ``a.b``, and a text may be a number with a
+    decimal comma. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
     names = schema.feature_names or [f"feature {j + 1}" for j in range(schema.n_features)]
@@ -431,13 +445,14 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
-    left_out, known = [name for name in names if name not in given], {*names}
+    left_out, known = [name for name in names if name not in given], {*names, *schema.identifiers}
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
-    if unknown and len(left_out) == len(names):
-        find_columns(left_out, unknown, source)  # which refuses them
+    if given and len(left_out) == len(names):
+        find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
+    names += [name for name in schema.identifiers if name in given]
     cells = {}
     for name in names:
         values = enumerate((record.get(name) for record in records), start=1)

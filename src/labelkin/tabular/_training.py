@@ -19,7 +19,13 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import Labels
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
-from labelkin.tabular._labels import LabelColumns, count_labels, names_columns, read_target
+from labelkin.tabular._labels import (
+    TRUTH,
+    LabelColumns,
+    count_labels,
+    names_columns,
+    read_target,
+)
 from labelkin.tabular._schema import Schema
 
 # Kinds of columns, as they are named in print.
@@ -207,28 +213,37 @@ def _count_split(X: Any, y: Any) -> int:
 def _find_copies(
     table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
 ) -> list[str]:
-    """Return, in words, the features that have the same values as a label or as the tags."""
+    """Return, in words, the features that are copies of a label or of the tags.
+
+    Numbers and words such as yes may be those of a label, other words those of the tags, if they
+    are equal in the same rows.
+    """
     is_numeric = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
     if schema.columns is None or not is_numeric or len(y) < _MIN_COPIED:
         return []
+    pandas = import_optional("pandas")
+
+    def find_groups(cells: Any) -> bytes:
+        """Return which rows are equal; nothing if nearly all, or nearly none of them, are."""
+        groups, values = pandas.factorize(cells, use_na_sentinel=False)
+        is_telling = 2 * len(values) <= len(groups) >= np.bincount(groups).max() + 2
+        return groups.tobytes() if is_telling else b""
+
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
     names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
-    known: dict[Any, str] = {
-        column.tobytes(): f"the label {name}"
-        for name, column in zip(names, columns, strict=False)
-        if np.ptp(column)  # not of a constant one
+    of_labels = {find_groups(columns.sum(axis=0)): "the number of labels of a row"}
+    of_labels |= {find_groups(y): f"the label {n}" for n, y in zip(names, columns, strict=False)}
+    of_columns = {
+        find_groups(table.strings(name)): name
+        for name in {*labels.columns} & {*(table.names or ())}
+        if table.kind(name) == "string"
     }
-    sizes = columns.sum(axis=0)
-    if len(columns) > 1 and np.ptp(sizes):
-        known.setdefault(sizes.tobytes(), "the number of labels of a row")
-    for name in {*labels.columns} & {*(table.names or ())}:
-        if table.kind(name) == "string":
-            known[tuple(table.strings(name))] = name
     found = []
     for name, kind in schema.columns.items():
-        key = X[name].to_numpy().tobytes() if kind == "number" else tuple(table.strings(name))
-        if key in known:
-            found.append(f"{name} is a copy of {known[key]}")
+        is_truth = kind in ("number", "raw") or {*X[name].dropna().str.casefold()} <= TRUTH.keys()
+        known = of_labels | of_columns if is_truth else of_columns
+        groups = find_groups(X[name].to_numpy())
+        found += [f"{name} is a copy of {known[groups]}"] if groups and groups in known else []
     return found
 
 

@@ -18,6 +18,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils._param_validation import HasMethods
 
+from labelkin._utils.labels import check_no_regressor
 from labelkin._utils.parallel import map_threads
 from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import (
@@ -133,6 +134,7 @@ class Trainer:
     """
 
     def __init__(self, base: Any, X: Matrix, weight: Array | None) -> None:
+        check_no_regressor(base)
         self.base, self.X, self.weight = base, X, weight
         if isinstance(base, C45TreeClassifier):
             base._validate_params()  # of other classifiers their own fit does so

@@ -196,22 +196,25 @@ def _find_header(
 def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> bool:
     """Return whether the first row has numbers where others have, or words that recur below.
 
-    Numbers in sequence, such as years, may be names.
+    Numbers in sequence, such as years, may be names; a header may be repeated as a whole.
     """
     body = [column.slice(1, _SAMPLE_ROWS) for column in columns]
-    numbers, n_recurring = [], 0
+    repeated = [*range(len(body[0]))]
     for cell, column in zip(first, body, strict=True):
-        values = {*_distinct(column)}
+        repeated = [row for row in repeated if column[row].as_py() == cell]
+    others = import_optional("pyarrow").array(~np.isin(np.arange(len(body[0])), repeated))
+    numbers, recurs = [], False
+    for cell, column in zip(first, body, strict=True):
+        values = {*_distinct(column.filter(others))}
         if values and all(is_number(value) for value in values):
             if cell is None or not is_number(cell):
                 return False
             numbers.append(parse_number(cell, "."))
-        n_recurring += cell in values
+        recurs = recurs or cell in values
     if numbers:
         steps = np.diff(numbers)
         return not (len(numbers) > 1 and (steps == 1).all())
-    rows = zip(*(column.to_pylist() for column in body), strict=True)
-    return n_recurring > 0 and tuple(first) not in rows  # not a header that is repeated
+    return recurs
 
 
 def _find_second_header(
@@ -298,7 +301,9 @@ def _lacks_values(cells: dict[str, Any], n: int) -> bool:
 def _plain_values(cells: Any) -> Any:
     """Return a column of strings as numbers or truth values, if all of it are such.
 
-    They are codes, not numbers, if one has a leading zero, as 00712 has.
+    Values of equal length are codes if some have leading zeros, as postcodes have. So are others if
+    one of three digits or more has a leading zero and is longer than the shortest, so that the
+    zeros are not for padding.
     """
     pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
     trimmed = compute.utf8_trim_whitespace(cells)
@@ -313,8 +318,11 @@ def _plain_values(cells: Any) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    if compute.any(compute.match_substring_regex(trimmed, "^0[0-9]+$")).as_py():
-        return cells
+    zeros = trimmed.filter(compute.match_substring_regex(trimmed, "^0[0-9]+$"))
+    if len(zeros):
+        length, padded = (compute.min_max(compute.utf8_length(x)).as_py() for x in (trimmed, zeros))
+        if length["min"] == length["max"] or padded["max"] > max(2, length["min"]):
+            return cells
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
 

@@ -121,11 +121,12 @@ def fill_missing_labels(
     Also returned is what was guessed, in words; without `missing` the meaning is. An empty cell of
     a label that is 0 elsewhere is unknown: what does not apply is written. Where all cells that are
     written are 1, the others mean no; but not in a table in which empty cells of other labels are
-    unknown, unless the cells hold marks (`are_marks`, of each label).
+    unknown, unless the cells hold marks (`are_marks`, of each label). If no cell is written, all
+    are unknown.
     """
     check_missing_labels(missing)
     empty = np.isnan(values)
-    if missing in ("unknown", "drop") or not empty.any():
+    if missing in ("unknown", "drop") or not empty.any() or (missing is None and empty.all()):
         return values, []
     if missing == "no":
         return np.where(empty, 0.0, values), []

@@ -34,7 +34,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if options.labels is not None:
         text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
         raise ArgumentError(text, "labels", "y")
-    is_own = False
+    is_own, file = False, path
     try:
         if strip_compression(path).suffix.lower() == ".npy":
             x, y = "X", y or _find_pair(Path(path), guesses)
@@ -49,12 +49,13 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
             arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y is not None and y not in arrays:
+            file = y
             arrays[y] = untrusted.read_npy(read_unpacked(y))
     except (FormatError, OSError):
         raise
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         text = f"not a readable file of arrays ({reason(error)})"
-        raise FormatError(path, text) from error
+        raise FormatError(file, text) from error
     if is_own:
         return _read_own(arrays, budget)
     data = _as_features(arrays[str(x)], budget, guesses)

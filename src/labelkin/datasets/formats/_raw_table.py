@@ -116,6 +116,11 @@ class RawTable:
         """Return a DataFrame, an array or a sparse matrix as a table, and a table as it is."""
         if isinstance(X, RawTable):
             return X
+        first = X[0] if isinstance(X, list) and X else X
+        if type(first) is dict:  # and not a DOK matrix, which is a dict, too
+            raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
+        if hasattr(X, "collect"):  # polars
+            raise TypeError("X must be a DataFrame, not a LazyFrame: pass X.collect().")
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             try:
@@ -179,7 +184,7 @@ class RawTable:
         if inferred in _NUMBERS | _DATES:
             return "number" if inferred in _NUMBERS else "date"
         if inferred not in ("mixed", "mixed-integer"):
-            return "string" if inferred == "empty" else inferred
+            return "string" if inferred in ("empty", "interval") else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
             return "list"
@@ -205,8 +210,8 @@ class RawTable:
             try:
                 if not gone:
                     values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
-            except ValueError:
-                shown = shorten(cell, 30)
+            except (ValueError, TypeError):
+                shown = shorten(str(cell), 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
                 text += in_words(unit).removeprefix("numbers")
                 raise self.error(text) from None

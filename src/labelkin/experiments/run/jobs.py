@@ -73,6 +73,13 @@ def execute(job: Job) -> Row:
         model.fit(X_train, Y[train])
         fitted = time.perf_counter()
         labels, scores = labels_and_scores(model, X_test)
+        for found in (labels, scores):
+            if found.shape != Y[test].shape:
+                n, q = Y[test].shape
+                raise ValueError(
+                    f"{type(model).__name__} predicts the shape {found.shape} for {n} rows and {q} "
+                    "labels."
+                )
         seconds = {"fit_s": fitted - started, "predict_s": time.perf_counter() - fitted}
         by_index = evaluate(Y[test], scores, labels, metrics=BY_INDEX.values(), ties="index")
         ranked = {column: by_index[name] for column, name in BY_INDEX.items()}

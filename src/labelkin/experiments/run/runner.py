@@ -20,7 +20,7 @@ from labelkin.evaluation._figures import print_figures
 from labelkin.experiments.run.jobs import make_jobs, run_jobs
 from labelkin.experiments.run.plan import Cell, Plan
 from labelkin.experiments.run.sources import Dataset, Source
-from labelkin.experiments.run.store import SETTINGS, EmptyStore, Store
+from labelkin.experiments.run.store import CODE, SETTINGS, EmptyStore, Store
 from labelkin.experiments.run.variants import make_variant
 from labelkin.metrics import PAPER_METRICS
 
@@ -39,17 +39,22 @@ def run(
 
     The store may hold any other cells. `jobs` run at a time (-1: one per core), each in a process
     of its own. With `retry`, cells that failed are computed again, as are those of a method that
-    has only failed and now has other settings. `command` is stored with the results: it repeats
-    the run. `loaded` is called with each dataset that is read. `stored` is called with the number
-    of stored cells and the row of a finished one, and with None before the first. The stored rows
-    of all cells of the plan are returned.
+    has only failed and now has other settings or code. `command` is stored with the results: it
+    repeats the run. `loaded` is called with each dataset that is read. `stored` is called with the
+    number of stored cells and the row of a finished one, and with None before the first. The stored
+    rows of all cells of the plan are returned.
     """
     cells = plan.cells()
     facts = {"folds": str(plan.protocol)}
     facts |= {f"{SETTINGS}{name}": _describe_method(plan, name) for name in plan.methods}
+    makers = {name: plan.registry[name.partition("@")[0]].make for name in plan.methods}
+    codes = {name: getattr(make, "code", "") for name, make in makers.items()}
+    facts |= {f"{CODE}{name}": code for name, code in codes.items() if code}
     finished = {cell for cell, row in read_stored(path).items() if row["status"] == "ok"}
-    # All datasets are read before the first cell, so that an unreadable file ends the run at once.
+    # All datasets are read before the first cell, so that an unreadable file ends the run at once;
+    # the user's files also if no cell is missing, since they may have changed.
     needed = {cell.dataset for cell in cells if cell not in finished}
+    needed |= {source.name for source in plan.sources if source.path is not None}
     datasets = {}
     for source in (source for source in plan.sources if source.name in needed):
         datasets[source.name] = source.load(with_test=plan.protocol.is_holdout)

@@ -34,8 +34,8 @@ FIGURES = (*METRIC_COLUMNS, "fit_s", "predict_s")
 COLUMNS = (*CELL, *FIGURES, "status", "error", "revision")
 """Columns of the results, one row per cell; ``revision`` is that of the code."""
 
-SETTINGS = "settings of "
-"""Begins the name of the fact that describes a method."""
+SETTINGS, CODE = "settings of ", "code of "
+"""Begin the names of the facts that describe a method."""
 
 _APPLICATION = 0x6C6B696E  # "lkin": tells our files from other SQLite files
 _VERSION = 4
@@ -177,15 +177,15 @@ class Store:
     ) -> None:
         """Begin a run: record what it is made with, or refuse what does not fit the store.
 
-        `facts` are the folds, "data of …" for each dataset and "settings of …" for each method.
-        They must be the same as those stored under their names, except for the settings of a
+        `facts` are the folds, "data of …" for each dataset, and "settings of …" and "code of …" for
+        each method. They must be the same as those stored under their names, except for those of a
         method whose cells have all failed: these cells are removed.
         """
         with self._errors(), self._db:  # one transaction, begun before the first reading
             self._db.execute("BEGIN IMMEDIATE")
             known = self.facts()
             for name, value in facts.items():
-                method = name.removeprefix(SETTINGS)
+                method = name.removeprefix(SETTINGS).removeprefix(CODE)
                 has_results = self._select("cells WHERE method = ? AND status = 'ok'", method)
                 if known.get(name, value) == value:
                     pass
