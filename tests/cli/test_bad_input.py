@@ -145,6 +145,7 @@ fit posts.csv --ignore body --labels tags           # no feature column is left
 fit notags.csv --text body --labels tags            # no row has any label
 fit nowords.csv --text body --labels a,b            # no words
 fit n.csv --labels a,b --ignore nothing             # no column 'nothing'
+fit n.csv --labels a,b --ignore x,z                 # Name x, z one at a time.
 fit n.csv --labels a,b --ignore a                   # is a label
 fit n.csv --labels a,b --category nothing           # no column 'nothing'
 fit n.csv --labels a,b --model vpmce                # Did you mean vpcme
@@ -247,7 +248,6 @@ predict n.labelkin empty.csv                           # the file is empty
 predict n.labelkin head.csv                            # no rows
 predict n.labelkin ragged.csv                          # the header has 4 of them, and this line 3
 predict n.labelkin renamed.csv                   # no column 'x'. Columns that could be meant: xx
-predict n.labelkin fewer.csv                           # Its columns are x. Where the values are not
 predict n.labelkin films.csv                           # no column 'x'
 predict n.labelkin letters.csv                         # 'abc' in row 2
 predict n.labelkin infinite.csv                        # infinite value in row 1
@@ -276,7 +276,6 @@ explain n.labelkin n.csv --row 31                      # n.csv has 30 rows
 explain n.labelkin n.csv --out why.txt                 # end the name in .html or .png
 explain n.labelkin n.csv --training missing.csv        # give the file that it was fitted on
 explain nowhere.labelkin n.csv                         # There is no file nowhere.labelkin
-explain n.labelkin fewer.csv                           # no column 'z'
 evaluate                                            # Missing argument
 evaluate nowhere.csv --labels a,b                   # There is no file
 evaluate n.csv                                      # the label columns are unknown
@@ -306,7 +305,7 @@ evaluate cut.labelkin n.csv                            # truncated
 evaluate pickle.labelkin n.csv                         # it is a pickle
 evaluate n.labelkin renamed.csv                        # no column 'x'
 evaluate n.labelkin letters.csv                        # not a number
-evaluate n.labelkin fewer.csv                          # no column 'z'
+evaluate n.labelkin fewer.csv                          # no column 'a'
 evaluate n.labelkin notmarks.csv                       # label 'a' holds '2'
 evaluate films.labelkin new.csv                        # no column 'drama'
 evaluate n.labelkin n.csv --folds 3                    # --folds has no effect

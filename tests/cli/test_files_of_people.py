@@ -553,3 +553,22 @@ def test_categories_that_no_training_row_has(tmp_path, monkeypatch, capsys):
     )
     first, padded, *_ = Path("p.csv").read_text().splitlines()[1:]
     assert first.split(",")[1:] == padded.split(",")[1:]
+
+
+def test_new_rows_without_some_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    marks = {t: [int(t in tags) for tags in SETS] for t in TOPICS}
+    weights = [f"{i + 40} kg" for i in range(N)]
+    pd.DataFrame({"text": TEXTS, "weight": weights, **marks}).to_csv("t.csv", index=False)
+    pd.DataFrame({"text": TEXTS[:3], "id": [7, 8, 9]}).to_csv("new.csv", index=False)
+    assert main(["fit", "t.csv", "--labels", "-3", "--model", "mlknn", "--out", "m.labelkin"]) == 0
+    assert "weight: numbers in kg (--category)" in " ".join(capsys.readouterr().err.split())
+    for command in ("predict", "explain"):
+        assert main([command, "m.labelkin", "new.csv"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "note: new.csv: no column weight: its values are missing" in said
+    Path("other.csv").write_text("text,weight\nabc,7 lb\n")
+    assert main(["predict", "m.labelkin", "other.csv"]) == 2
+    assert (
+        "holds numbers in lb, and the model was fitted on numbers in kg" in capsys.readouterr().err
+    )

@@ -348,6 +348,7 @@ def test_the_page_in_a_browser(address, folder, browser):
     browser.find_element(By.CSS_SELECTOR, "button.main").click()
     wait_for(browser, "return document.getElementById('status').classList.contains('error')")
     assert "'100minutes' in row 1, not a number" in browser.find_element(By.ID, "status").text
+    assert js(browser, "return document.getElementById('result').hidden")  # of the row before
     # Drop a file, and see why.
     browser.find_element(By.ID, "file").send_keys(str(folder / "new.csv"))
     wait_for(browser, "return document.querySelectorAll('#body tr.row').length === 12")

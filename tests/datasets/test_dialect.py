@@ -140,3 +140,12 @@ def test_numbers():
 def test_cells_of_spaces_take_linear_time(cell):
     with cpu_limit(20):
         assert not is_number(cell)
+
+
+def test_files_of_excel_in_japan(tmp_path):
+    text = "日付,感想\n2024年4月1日,すぐ壊れた。\n2024年4月2日,とても安い\n"
+    columns, guesses = read(tmp_path, text, "cp932")
+    assert columns["感想"] == ["すぐ壊れた。", "とても安い"]
+    assert guesses == ["cp932"]
+    columns, guesses = read(tmp_path, "a,b\n‚été’,1\nƒß,2\n", "cp1252")
+    assert (columns["a"], guesses) == (["‚été’", "ƒß"], ["cp1252"])

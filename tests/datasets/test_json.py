@@ -119,3 +119,20 @@ def test_rows_in_a_field_of_an_object(tmp_path):
     path.write_text('{"a": 1, "tags": ["x"]}')
     assert read_table(path).n_rows == 1
     assert read_table(path).names == ["a", "tags"]
+
+
+def test_fields_in_a_list_are_columns(tmp_path):
+    """As trackers send fields that their users have made."""
+    fields = [
+        {"id": 31, "name": "Platform", "value": "win"},
+        {"id": 32, "value": 5, "name": "Days"},
+    ]
+    tags = [{"name": "bug", "value": 1}]
+    path = write_text(tmp_path / "t.json", json.dumps([{"custom": fields, "tags": tags}] * 2))
+    found = read_table(path, labels="tags")
+    assert found.names == ["custom.Platform", "custom.Days", "tags"]
+    assert found.data["custom.Days"].tolist() == [5, 5]
+    bare = json.dumps([{"custom": [{"id": 31, "value": "win"}], "people": [{"name": "ann"}]}] * 2)
+    found = read_table(write_text(path, bare))
+    assert found.names == ["custom.31", "people"]
+    assert found.lists("people") == [[{"name": "ann"}]] * 2

@@ -201,6 +201,8 @@ def test_a_copy_of_a_label_is_noted():
             small(labels=LABELS).fit(frame.assign(mark=other))
     with pytest.warns(UserWarning, match="drama is a copy of the label y1"):
         small().fit(frame.drop(columns=LABELS[1:]), frame[["drama"]].to_numpy())
+    with pytest.warns(UserWarning, match="n is a copy of the number of labels of a row: kept"):
+        small(labels=LABELS).fit(frame.assign(n=frame[list(LABELS)].sum(axis=1)))
     small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
 
 

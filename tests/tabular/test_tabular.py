@@ -113,6 +113,8 @@ def test_points_mean_day_first_whatever_the_training_rows_have():
     assert parse_date("02.04.2025", day_first=False) == parse_date("2025-04-02", day_first=False)
     assert parse_date("02/04/2025", day_first=False) == parse_date("2025-02-04", day_first=False)
     assert parse_date("04.13.2025", day_first=False) is None
+    for text in ("2025年4月2日", "2025년 4월 2일"):
+        assert parse_date(text, day_first=False) == parse_date("2025-04-02", day_first=False)
 
 
 def test_html_in_texts_is_said():

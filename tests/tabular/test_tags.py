@@ -220,3 +220,16 @@ def test_a_tag_in_each_of_several_columns(second, is_tagged):
     assert found.read(data, []).tolist() == [[1, 1], [0, 1], [1, 1], [1, 0]]
     data.data.loc[3, "one"] = None
     assert np.isnan(found.read(data, [])[3]).all()
+
+
+def test_columns_of_tags_of_which_one_lists_several():
+    kinds, rng = ["red", "blue", "green"], np.random.default_rng(0)
+    marks = ["old", "heavy", "fragile", "rare"]
+    more = [", ".join(sorted(rng.choice(marks, rng.integers(3), replace=False))) for _ in range(60)]
+    frame = pd.DataFrame({"x": range(60), "first": kinds * 20, "others": more})
+    data = RawTable("t.csv", frame, [*frame])
+    assert {*LabelColumns.find(data, "first,others").names} == {*kinds, *marks}
+    assert [guess.text for guess in data.guesses] == ["tags in first, others, split at ','"]
+    songs = frame.assign(others=["Music, singing", "Sports", ""] * 20)
+    whole = LabelColumns.find(RawTable("t.csv", songs, [*songs]), "first,others")
+    assert {*whole.names} == {*kinds, "Music, singing", "Sports"}

@@ -61,7 +61,9 @@ def command(
     from labelkin.tabular._predictions import name_rows
 
     saved = load_saved_model(model, expected_sha256)
-    table, X = saved.read(data, reading, Notes(quiet or as_json))
+    notes = Notes(quiet or as_json)
+    table, X = saved.read(data, reading, notes)
+    notes.flush()
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     known = saved.read_training(training, reading)

@@ -209,6 +209,7 @@ _SCHEMA = {
     "year_first": [str],
     "zones": (None, {str: str}),
     "percentages": (None, [str]),
+    "units": (None, {str: str}),
 }
 _LABELS = {
     "names": [str],

@@ -71,16 +71,17 @@ class Service:
         """Return name, labels (of thousands the first ones) and columns of the model.
 
         ``columns`` is a list of {name, kind, values, unit}: kind is number, text, category, date
-        or any, values are the known categories, unit is % for percentages. None: rows are lists
-        of ``n_features`` numbers.
+        or any, values are the known categories, unit is % for percentages, or a word such as kg.
+        None: rows are lists of ``n_features`` numbers.
         """
         schema, labels = self.model.schema_, self.model.label_columns_
         kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
         values = {name: known[:_VALUES] for name, known in self.model.categories_.items()}
+        units = dict.fromkeys(schema.percentages or (), "%") | (schema.units or {})
         columns = [
             {"name": name, "kind": _KINDS.get(kind, kind)}
             | ({"values": values[name]} if name in values else {})
-            | ({"unit": "%"} if name in (schema.percentages or ()) else {})
+            | ({"unit": units[name]} if name in units else {})
             for name, kind in kinds.items()
         ]
         return {

@@ -23,6 +23,7 @@ _TIME = (
 )
 _YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
 _YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
+_CHARACTERS = re.compile(r"(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]")  # 2025年3月14日
 # Fri, 14 Mar 2025, 14-Mar-25 or March 14, 2025; a weekday may stand before each.
 _WORD, _NTH = r"([^\W\d_]{3,12})", r"(?:\.|st|nd|rd|th)?"
 _NAMED = re.compile(
@@ -53,6 +54,7 @@ def parse_date(text: str, day_first: bool) -> datetime | None:
     are not converted.
     """
     written: tuple[Any, Any, Any]
+    text = _CHARACTERS.sub(r"\1-\2-\3", text, count=1)
     if found := _YEAR_FIRST.fullmatch(text):
         written = found[1], found[3], found[4]
     elif found := _YEAR_LAST.fullmatch(text):

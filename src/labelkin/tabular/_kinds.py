@@ -7,7 +7,15 @@ import numpy as np
 
 from labelkin._utils.files import shorten
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._dialect import are_numbers, is_number, unit_of
+from labelkin.datasets.formats._dialect import (
+    are_numbers,
+    find_currency,
+    find_unit,
+    in_words,
+    is_number,
+    split_unit,
+    unit_of,
+)
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._dates import find_day_first, needs_order
 
@@ -54,13 +62,16 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
-        if not _are_identifiers(name, table.numbers(name)):
+        if name in table.units or not _are_identifiers(name, table.numbers(name)):
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
         return None
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
+    if kind == "list":
+        table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
+        return None
     if kind != "string":
         raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
@@ -112,8 +123,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             arguments.insert(0, "day_first_date")
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
-    wrong = {value for value in distinct if not is_number(value, table.decimal)}
-    signs = {unit_of(value) == "%": value for value in sorted(distinct)}
+    unit = find_unit(distinct)
+    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
+    wrong = {value for value in distinct if not is_number(written[value], table.decimal)}
+    signs = {unit_of(value) == "%": value for value in written}
     if not wrong and len(signs) == 2:
         raise table.error(
             f"column {shorten(name)} holds numbers with and without a percent sign, such as "
@@ -123,8 +136,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
-    if are_many and not are_codes and are_numbers(distinct, table.decimal):
-        table.guesses.append(Guess(f"{name}: numbers", ("category", "ignore")))
+    if are_many and not are_codes and are_numbers(written.values(), table.decimal):
+        table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
+        unit = unit or find_currency(written.values())
+        table.units |= {name: unit} if unit else {}
         return "number"
     if are_many and not are_codes and 0 < 2 * len(wrong) < len(distinct):
         row = next(i for i, cell in enumerate(cells) if cell in wrong)

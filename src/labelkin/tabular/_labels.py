@@ -25,7 +25,13 @@ from labelkin.datasets.formats._columns import (
     normal_form,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
-from labelkin.tabular._tags import find_doubts, guess_separator, read_tags, unify_spelling
+from labelkin.tabular._tags import (
+    find_doubts,
+    find_inner_separator,
+    guess_separator,
+    read_tags,
+    unify_spelling,
+)
 
 # In English, German, French, Spanish, Italian, Portuguese, Dutch, Swedish, Polish, Czech, Turkish,
 # Russian, Chinese, Japanese and Arabic.
@@ -103,11 +109,15 @@ class LabelColumns:
         is_tagged = several or (is_single and (separator or _lists_tags(table, column)))
         if not is_tagged:
             return cls(tuple(names), missing=missing)
-        if several:
-            table.guesses.append(Guess(f"tags in {join_names(names)}", ()))
         # Columns of tags, whose labels are all that they list.
         is_guess = separator is None and table.kind(column) != "list" and not several
         mark = guess_separator(table, column) if is_guess else separator or ";"
+        if several:
+            cells = [cell for name in names for cell in table.strings(name) if cell]
+            inner = None if separator else find_inner_separator(cells)
+            mark, how = (inner, f", split at {inner!r}") if inner else (mark, "")
+            arguments = ("separator",) if inner else ()
+            table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
         rows = unify_spelling(_read_all_tags(table, names, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})

@@ -15,7 +15,14 @@ from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
-from labelkin.datasets.formats._dialect import guess_decimal
+from labelkin.datasets.formats._dialect import (
+    guess_decimal,
+    in_words,
+    is_currency,
+    is_same_unit,
+    split_unit,
+)
+from labelkin.datasets.formats._json import fields_of
 from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -63,6 +70,8 @@ class Schema:
 
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
+    units: dict[str, str] | None = None
+    """Currencies, and words such as kg, that were written beside numbers, by column."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -161,7 +170,8 @@ class Schema:
             max_words = 100_000 if n_labels >= MANY_LABELS else max_words
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
-        numbers = {name: _read_column(table, name, kinds[name])[1] for name in measured}
+        units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
+        numbers = {n: _read_column(table, n, kinds[n], units.get(n, ""))[1] for n in measured}
         dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
@@ -178,6 +188,7 @@ class Schema:
             identifiers=tuple(name for name in others if is_identifier(table, name)),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
+            units=units,
             zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
         )
 
@@ -186,28 +197,42 @@ class Schema:
     def read(self, X: Any, notes: list[str] | None = None) -> Any:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
-        They are a DataFrame of numbers and strings or, of a matrix, a matrix.
+        They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
+        of the columns if there are notes, which name them.
         """
-        table, notes = RawTable.of(X), [] if notes is None else notes
+        table, is_strict = RawTable.of(X), notes is None
+        notes = [] if notes is None else notes
         if not table.n_rows:
             raise table.error("it holds no rows")
         if self.columns is None:
             return self._read_matrix(table, notes)
-        _check_present(table, list(self.columns))
+        pandas = import_optional("pandas")
+        if absent := _check_present(table, list(self.columns), is_strict or table.is_matrix):
+            empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
+            table = replace(table, data=pandas.concat([table.data, empty], axis=1), absent=absent)
+        if absent := table.absent:
+            words = "its values are" if len(absent) == 1 else "their values are"
+            notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
         zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
         if zones:
             dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
             table = replace(table, data=table.data.assign(**dates))
-        pandas = import_optional("pandas")
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
-            cells, numbers = _read_column(table, name, kind)
+            unit = (self.units or {}).get(name, "")
+            cells, numbers = _read_column(table, name, kind, unit)
+            if kind == "number":
+                _check_unit(table, name, unit)
             if kind == "number" and self.percentages is not None:
                 _check_percentages(table, name, cells, name in self.percentages)
             if name in self.year_first:
                 _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
-            if kind == "number" and (n_missing := int(np.isnan(cells).sum())):
+            if (
+                kind == "number"
+                and name not in absent
+                and (n_missing := int(np.isnan(cells).sum()))
+            ):
                 gaps[name] = n_missing
             if name in (self.ranges or {}):
                 outside += self._note_outside(name, kind, numbers, is_first=not outside)
@@ -263,13 +288,13 @@ class Schema:
         return matrix
 
 
-def _read_column(table: RawTable, name: str, kind: str) -> tuple[np.ndarray, Any]:
+def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
     Infinite numbers, and what is not a date, are refused.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
-        cells = table.numbers(name)
+        cells = table.numbers(name, unit)
         if kind == "number" and np.isinf(cells).any():
             text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
             raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
@@ -300,6 +325,20 @@ def _zone_of(table: RawTable, name: str) -> str:
 def _has_percent_sign(table: RawTable, name: str) -> bool:
     signs = table.percent_signs(name)
     return signs is not None and bool(signs.any())
+
+
+def _check_unit(table: RawTable, name: str, expected: str) -> None:
+    """Refuse numbers in another unit; those without one are taken as they are.
+
+    So are amounts of a currency where there was none.
+    """
+    found = table.units.get(name, "")
+    if not expected and is_currency(found):
+        return
+    if found and not is_same_unit(found, expected):
+        of = in_words(expected) if expected else "numbers without a unit"
+        text = f"column {shorten(name)} holds {in_words(found)}, and the model was fitted on {of}"
+        raise table.error(f"{text}; convert them")
 
 
 def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected: bool) -> None:
@@ -348,21 +387,29 @@ def _feature_names(
     return names
 
 
-def _check_present(table: RawTable, names: list[str]) -> None:
-    """Refuse a table that lacks a column the model was fitted on."""
+def _check_present(table: RawTable, names: list[str], is_strict: bool = True) -> list[str]:
+    """Return the columns that a table lacks of those the model was fitted on.
+
+    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any.
+    """
     if table.names is None:
         raise table.error(
             f"it has no column names, and the model needs the columns {join_names(names)}"
         )
+    absent = [name for name in names if name not in {*table.names}]
+    others = [name for name in table.names if name not in {*names}]
+    is_misspelt = any(did_you_mean(name, others) for name in absent)
+    if 0 < len(absent) < len(names) and not (is_strict or is_misspelt):
+        return absent
     try:
         find_columns(names, table.names, table.source)
     except FormatError as error:
-        absent = [name for name in names if name not in {*table.names}]
         if len(absent) == len(names):  # it is another table
             raise
-        others = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
+        more = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
         cure = "Where the values are not known, add an empty column of that name."
-        raise table.error(f"{error.message}{others} {cure}") from None
+        raise table.error(f"{error.message}{more} {cure}") from None
+    return []
 
 
 def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) -> None:
@@ -413,18 +460,24 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if is_matrix:
         matrix = np.array([*cells.values()], dtype=np.float64).T
         return RawTable(source, matrix, schema.feature_names)
-    texts = ([x for x in cells[n] if isinstance(x, str)] for n in schema.of_kind("number"))
+    units = schema.units or {}
+    texts = (
+        [split_unit(x)[0] if n in units else x for x in cells[n] if isinstance(x, str)]
+        for n in schema.of_kind("number")
+    )
     decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
-    return RawTable(source, frame, names, decimal=decimal, percentages=frozenset())
+    left_out = left_out if len(left_out) < len(names) else []
+    percentages = frozenset[str]()
+    return RawTable(source, frame, names, decimal=decimal, percentages=percentages, absent=left_out)
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield columns and values; an object is opened only if the model has columns in it."""
     for key, value in row.items():
         name = prefix + normal_form(key)
-        if isinstance(value, dict) and name in parents:
-            yield from _flatten(value, parents, f"{name}.")
+        if name in parents and isinstance(fields := fields_of(value), dict):
+            yield from _flatten(fields, parents, f"{name}.")
         else:
             yield name, value
 

@@ -152,6 +152,14 @@ def guess_separator(table: RawTable, column: str) -> str:
     return best
 
 
+def find_inner_separator(cells: Iterable[str]) -> str | None:
+    """Return the mark that splits cells of one tag each or more, if fewer tags are found then."""
+    whole = {cell.strip() for cell in cells}
+    tags = {m: {tag.strip() for cell in whole for tag in split_tags(cell, m)} for m in _SEPARATORS}
+    best = min(tags, key=lambda mark: len(tags[mark]))
+    return best if len(tags[best]) < len(whole) else None
+
+
 def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 

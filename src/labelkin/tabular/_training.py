@@ -231,7 +231,8 @@ def _find_copies(
 
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
     names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
-    of_labels = {find_groups(y): f"the label {n}" for n, y in zip(names, columns, strict=False)}
+    of_labels = {find_groups(columns.sum(axis=0)): "the number of labels of a row"}
+    of_labels |= {find_groups(y): f"the label {n}" for n, y in zip(names, columns, strict=False)}
     of_columns = {
         find_groups(table.strings(name)): name
         for name in {*labels.columns} & {*(table.names or ())}

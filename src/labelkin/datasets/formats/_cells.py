@@ -10,14 +10,21 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
     are_numbers,
+    find_currency,
+    find_unit,
     guess_decimal,
     has_thousands,
+    in_words,
     is_number,
+    is_unknown,
+    other_mark,
     parse_number,
+    split_unit,
     unit_of,
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
@@ -32,7 +39,8 @@ _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
-_UNIT_WORDS = {"%": "percentages, 10% is 0.1", ":": "times, in hours"}
+# With fewer different numbers than this, a word such as unknown may be one of a few categories.
+_MIN_NUMBERS = 20
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -98,37 +106,62 @@ def make_table(
     columns = cells | {name: _plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
-    mark = decimal or guess_decimal(texts.values(), options.delimiter)
+    bare, word_units = dict[str, dict[str, str]](), dict[str, str]()
+    for name, values in texts.items():
+        known = [cell for cell in values if not is_unknown(cell)]
+        known = known if len(known) > _MIN_NUMBERS else values
+        word_units[name] = find_unit(known)
+        bare[name] = {cell: split_unit(cell)[0] if word_units[name] else cell for cell in known}
+    mark = decimal or guess_decimal(
+        [[*cells.values()] for cells in bare.values()], options.delimiter
+    )
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
         points = [name for name in names if columns[name].type == "double"]
-        texts |= {name: _distinct(cells[name]) for name in points}
+        bare |= {name: {cell: cell for cell in _distinct(cells[name])} for name in points}
     grouped, units, percentages = [], [], []
-    for name, values in texts.items():
-        if not values or not are_numbers(values, mark):
+    text_mark, found_units = mark, dict[str, str]()
+    unknown, with_unknown = set[str](), list[str]()
+    for name, written in bare.items():
+        # In a spreadsheet, texts may have another decimal mark than numbers.
+        first = options.text_decimal or mark
+        marks = (first, other_mark(first)) if name in texts else (mark,)
+        own = next((one for one in marks if are_numbers(written.values(), one)), "")
+        if not written or not own:
             continue
-        number = {cell: parse_number(cell, mark) for cell in values}
+        number = {cell: parse_number(text, own) for cell, text in written.items()}
         parsed = [number.get(cell) for cell in cells[name].to_pylist()]
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
-        grouped += [name] if any(has_thousands(cell, mark) for cell in values) else []
-        if unit := max(map(unit_of, values)):
-            words = _UNIT_WORDS.get(unit, f"numbers in {unit}")
-            units.append(Guess(f"{name}: {words}", ("category",)))
+        grouped += [name] if any(has_thousands(text, own) for text in written.values()) else []
+        found_units[name] = word_units.get(name) or find_currency(written.values())
+        if unit := word_units.get(name) or max(map(unit_of, written.values())):
+            units.append(Guess(f"{name}: {in_words(unit)}", ("category",)))
             percentages += [name] if unit == "%" else []
+        if own != mark:
+            text_mark = own if own == "," else text_mark
+            units.append(Guess(f"{name}: {own!r} decimal", ("category",)))
+        if gone := [cell for cell in texts.get(name, ()) if cell not in written]:
+            unknown |= {*gone}
+            with_unknown.append(name)
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
     guesses += units
+    if unknown:
+        words = join_names([shorten(word, 20) for word in sorted(unknown)])
+        text = f"{words} read as missing in {join_names(with_unknown)}"
+        guesses.append(Guess(text, ("category",)))
     frame = pyarrow.table(columns).to_pandas()
     return RawTable(
         source,
         frame,
         list(columns),
-        decimal=mark,
+        decimal=text_mark,
         guesses=guesses,
         percentages=frozenset(percentages),
+        units={name: unit for name, unit in found_units.items() if unit},
     )
 
 

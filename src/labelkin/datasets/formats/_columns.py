@@ -42,6 +42,9 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
 
 
 def _suggestion(name: str, names: Sequence[str]) -> str:
+    parts = split_names(name)
+    if len(parts) > 1 and {*map(normal_form, parts)} <= {*names}:
+        return f" Name {join_names(parts)} one at a time."
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
     if close:

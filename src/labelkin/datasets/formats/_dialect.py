@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain, islice
 from pathlib import Path
@@ -21,6 +22,7 @@ from labelkin.datasets.formats._columns import normal_form
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
+_KANA = re.compile("[\u3041-\u30fe]")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -31,11 +33,11 @@ _MARKS = {
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
     """Return the text, in Unicode's normal form, and its encoding, guessed if None.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, else cp1252, the encoding
-    of Windows that differs little from latin-1.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, cp932 if they are valid
+    and make Japanese, else cp1252, the encoding of Windows that differs little from latin-1.
     """
     mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-    guesses = [mark] if mark else ["utf-8", "cp1252", "latin-1"]
+    guesses = [mark] if mark else ["utf-8", "cp932", "cp1252", "latin-1"]
     for candidate in guesses if encoding is None else [encoding]:
         try:
             text = raw.decode(candidate)
@@ -45,12 +47,20 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             wrong = f"the text is not {candidate} ({reason(error, 80)})"
             cure = "pass its encoding, as in encoding=latin-1"
             continue
+        if candidate == "cp932" and encoding is None and not _is_japanese(text):
+            continue
         if "\0" not in text:
             text = text.removeprefix("\ufeff")
             return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
         wrong = "this is not text (it holds NUL characters)"
         cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
+
+
+def _is_japanese(text: str) -> bool:
+    """Return whether kana are a tenth of all characters that are not in ASCII, or more."""
+    n_others = len(text) - len(text.encode("ascii", "ignore"))
+    return 0 < n_others <= 10 * sum(1 for _ in _KANA.finditer(text))
 
 
 def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
@@ -110,6 +120,14 @@ def find_delimiter(text: str) -> str:
 _THOUSANDS = {".": ",", ",": "."}
 _UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
 _UNITS = re.compile(_UNIT)
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
+_AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
+_POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
+
+
+def other_mark(decimal: str) -> str:
+    """Return the comma for the point, and the reverse."""
+    return _THOUSANDS[decimal]
 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
@@ -132,6 +150,22 @@ _CLOCK = re.compile(
     re.ASCII,
 )
 _GROUPING = re.compile(r"['’\s]")
+# A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
+# letter stands apart: 101A is a code.
+_WORD = r"[^\W\d_]{1,12}[²³]?(?:/[^\W\d_]{1,6}[²³]?)?"
+_MEASURE = re.compile(
+    rf"\s*([-+]?\d[\d.,'’ \u00a0\u202f]*?)(?:\s+{_WORD}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°"
+    r"|\s?/\s?[1-9]\d*)\.?\s*"
+)
+_MAX_MEASURE = 40  # characters, which bounds the time
+# What people write for a number that they do not know, in lower case.
+_UNKNOWN = {
+    *("unknown", "not known", "not available", "no data", "missing", "error", "#error", "n.a."),
+    *("n. a.", "n.a", "na", "n.d.", "nd", "nan", "nil", "none", "null", "k.a.", "k. a.", "k.a"),
+    *("ka", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt", "fehlt"),
+    *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
+    *("неизвестно", "不明", "未回答", "未知"),
+}
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
 
@@ -194,6 +228,53 @@ def unit_of(cell: str) -> str:
     return found[0] if found else ""
 
 
+def split_unit(cell: str) -> tuple[str, str]:
+    """Return a number and the unit after it, such as kg or, of 17/20, /20; without one, nothing."""
+    found = _MEASURE.fullmatch(cell) if len(cell) <= _MAX_MEASURE else None
+    if found is None:
+        return cell, ""
+    return found[1], re.sub(r"\s", "", cell[found.end(1) :]).rstrip(".")
+
+
+def is_same_unit(first: str, second: str) -> bool:
+    """Return whether units are the same: those of time, day and days, may differ by an ending."""
+    short, long = sorted((first.casefold(), second.casefold()), key=len)
+    is_ending = long.startswith(short) and (not long[len(short) :] or long[len(short) :].isalpha())
+    return first == second or (len(short) >= 3 and len(long) <= len(short) + 2 and is_ending)
+
+
+def find_unit(cells: Iterable[str]) -> str:
+    """Return the unit that most cells of a column have; nothing if they have none or several."""
+    counts = Counter(split_unit(cell)[1] for cell in cells)
+    n_bare = counts.pop("", 0)
+    unit = max(counts, key=lambda one: (counts[one], one), default="")
+    is_one = all(is_same_unit(unit, other) for other in counts)
+    return unit if is_one and n_bare < counts.total() else ""
+
+
+def in_words(unit: str) -> str:
+    """Return what a column of numbers with this unit holds."""
+    words = {"%": "percentages, 10% is 0.1", ":": "times, in hours", "": "numbers"}
+    return words.get(unit) or f"numbers {'out of' if unit[0] == '/' else 'in'} {unit.strip('/')}"
+
+
+def is_unknown(cell: str) -> bool:
+    """Return whether a cell among numbers says that the number is not known."""
+    return cell.strip().casefold() in _UNKNOWN
+
+
+def find_currency(cells: Iterable[str]) -> str:
+    """Return the sign of the currency of numbers, of which some have one; nothing: none has."""
+    return max(
+        (_SIGNS.get(unit, unit) for unit in map(unit_of, cells) if unit not in "%:"), default=""
+    )
+
+
+def is_currency(unit: str) -> bool:
+    """Return whether a unit is a currency."""
+    return unit != "%" and _UNITS.fullmatch(unit) is not None
+
+
 def has_thousands(cell: str, decimal: str) -> bool:
     """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
@@ -207,10 +288,15 @@ def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
     comma between thousands; where all could, it is a decimal comma in files that keep the comma
-    for that, those with semicolons.
+    for that, those with semicolons. A comma, too, if a point is followed by three digits in all
+    amounts of a currency: prices have no three decimals.
     """
     ambiguous = False
     for values in columns:
+        pointed = [value for value in values if "." in value]
+        amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
+        if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
+            return ","
         if not any("," in value for value in values):
             continue
         if all(is_number(value, ",") for value in values):

@@ -16,6 +16,8 @@ from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
 
 _CURE = "write one object per line, or one array of objects"
+# Of a field that is an object in a list.
+_FIELD_NAMES = ("name", "key", "title", "label", "field", "id")
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
@@ -31,7 +33,9 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         field = _find_rows(parsed, {*map(normal_form, options.expected)})
         if field is not None:
             parsed = parsed[0][field]
-        records = [unique_fields(list(_flatten(record, budget))) for record in parsed]
+        labels = options.labels if isinstance(options.labels, Iterable) else ()
+        kept = {*map(normal_form, split_names(labels))}
+        records = [unique_fields(list(_flatten(record, budget, kept))) for record in parsed]
     except FormatError:
         raise
     except ValueError as error:
@@ -106,15 +110,34 @@ def _find_rows(records: list[dict[str, Any]], expected: set[str]) -> str | None:
     return next(iter(lists)) if are_rows == [True] else None
 
 
-def _flatten(record: dict[str, Any], budget: Budget, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(
+    record: dict[str, Any], budget: Budget, labels: set[str], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     for key, value in record.items():
         name = f"{prefix}{normal_form(key)}"
         if prefix:
             budget.take(len(name))
-        if isinstance(value, dict):
-            yield from _flatten(value, budget, f"{name}.")
+        fields = value if name in labels else fields_of(value)
+        if isinstance(fields, dict):
+            yield from _flatten(fields, budget, labels, f"{name}.")
         else:
             yield name, value
+
+
+def fields_of(value: Any) -> Any:
+    """Return fields in a list, such as ``[{"name": "size", "value": 3}]``, as an object.
+
+    Anything else is returned as it is.
+    """
+    if not isinstance(value, list) or not value:
+        return value
+    if not all(isinstance(one, dict) and "value" in one for one in value):
+        return value
+    for key in _FIELD_NAMES:
+        names = [str(one.get(key) or "") for one in value]
+        if all(names) and len({*names}) == len(names):
+            return dict(zip(names, (one["value"] for one in value), strict=True))
+    return value
 
 
 def _as_cell(value: Any, decimal: str) -> str | None:

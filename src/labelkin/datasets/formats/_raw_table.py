@@ -23,7 +23,15 @@ from labelkin.datasets.formats._columns import (
     normal_form,
     split_names,
 )
-from labelkin.datasets.formats._dialect import parse_cell, unit_of
+from labelkin.datasets.formats._dialect import (
+    find_currency,
+    in_words,
+    is_same_unit,
+    is_unknown,
+    parse_cell,
+    split_unit,
+    unit_of,
+)
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -66,6 +74,8 @@ class Options:
     n_features: int | None = None
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
+    text_decimal: str | None = None
+    """Decimal mark of numbers that a spreadsheet holds as texts."""
 
 
 @dataclass
@@ -86,6 +96,10 @@ class RawTable:
     """Decimal mark of numbers in columns of strings."""
     percentages: frozenset[str] | None = None
     """Columns of numbers that are written with a percent sign; None: not known."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Currencies, and words such as kg, that are written beside numbers, by column."""
+    absent: list[str] = field(default_factory=list)
+    """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -177,10 +191,10 @@ class RawTable:
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
 
-    def numbers(self, name: str) -> np.ndarray:
+    def numbers(self, name: str, unit: str = "") -> np.ndarray:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
 
-        Times of day and durations are hours.
+        Times of day and durations are hours. The numbers of strings may have this unit.
         """
         kind, column = self.kind(name), self.column(name)
         if kind in ("number", "missing"):
@@ -195,13 +209,22 @@ class RawTable:
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone:
-                    is_text = isinstance(cell, str)
-                    values[row] = parse_cell(cell, self.decimal) if is_text else cell
+                    values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
             except (ValueError, TypeError):
                 shown = shorten(str(cell), 30)
                 text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
+                text += in_words(unit).removeprefix("numbers")
                 raise self.error(text) from None
         return values
+
+    def _parse(self, cell: str, unit: str) -> float:
+        if is_unknown(cell):
+            return np.nan
+        number, own = split_unit(cell) if unit else (cell, "")
+        currency = find_currency([cell])
+        if unit and currency and currency != unit:
+            raise ValueError
+        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal)
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""

@@ -93,7 +93,8 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take_cells(len(numbers) * len(columns), len(columns))
     cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
     first = [rows[start].get(column) for column in columns]
-    return take_header(cells, first, str(path), guesses, replace(options, decimal="."))
+    options = replace(options, decimal=".", text_decimal=options.decimal)
+    return take_header(cells, first, str(path), guesses, options)
 
 
 def _choose(

@@ -72,7 +72,7 @@
     title.append(make("small", column.unit ?? (column.kind === "text" ? "" : column.kind)));
     const input = make(column.kind === "text" ? "textarea" : "input");
     input.dataset.column = column.name;
-    input.dataset.unit = column.unit ?? "";
+    input.dataset.unit = column.unit === "%" ? "%" : "";  // others may be left out
     input.autocomplete = "off";
     if (column.kind === "number") input.inputMode = "decimal";
     if (column.kind === "date") input.placeholder = "2025-12-31";
@@ -92,9 +92,9 @@
     for (const { value, dataset } of one("fields").querySelectorAll("[data-column]"))
       row[dataset.column] = value.trim() === "" ? null : value.includes(dataset.unit) ? value : `${value} ${dataset.unit}`;
     const found = await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
+    one("result").hidden = !found; // an earlier answer is not that of a refused row
     if (!found) return;
     one("one").replaceChildren(explanation(found[0]));
-    one("result").hidden = false;
     one("table-section").hidden = true;
     one("result").scrollIntoView({ block: "nearest" }); // on a phone it lies below the form
   }
@@ -107,6 +107,7 @@
     }
     const content = await file.arrayBuffer();
     const rows = await predict(content, "text/csv");
+    one("table-section").hidden = !rows;
     if (!rows) return;
     table = { content, rows };
     one("table-title").textContent = `Predictions for ${file.name}`;
@@ -118,7 +119,6 @@
     one("body").replaceChildren(...rows.slice(0, SHOWN).map(line));
     one("more").textContent = rows.length > SHOWN
       ? `The first ${SHOWN} of ${rows.length.toLocaleString("en")} rows are shown; the download has all.` : "";
-    one("table-section").hidden = false;
     one("result").hidden = true;
   }
 

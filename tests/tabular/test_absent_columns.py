@@ -1,0 +1,71 @@
+"""New rows that lack some of the columns that a model was fitted on."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+from labelkin import MLkNNClassifier, TableClassifier
+from labelkin.datasets import read_table
+from labelkin.tabular import find_training_data, table_of_records
+
+N = 40
+ROWS = {"size": [i % 30 + 0.5 for i in range(N)], "team": ["red", "blue"] * (N // 2)}
+NOTE = "no column size, words: their values are missing"
+
+
+@pytest.fixture(scope="module")
+def model():
+    data = pd.DataFrame(ROWS | {"words": [f"the word{i % 3} of row {i}" for i in range(N)]})
+    data["a"], data["b"] = [0, 1] * (N // 2), [1, 1, 0, 0] * (N // 4)
+    return TableClassifier(MLkNNClassifier(n_neighbors=3), labels=["a", "b"]).fit(data)
+
+
+def test_a_file_without_some_columns(model, tmp_path):
+    (tmp_path / "new.csv").write_text("id,team\n1,red\n2,blue\n")
+    notes = []
+    found = model.read_rows(read_table(tmp_path / "new.csv"), notes)
+    assert notes == [f"{tmp_path / 'new.csv'}: {NOTE}"]
+    assert np.isnan(found["size"]).all()
+    assert found["words"].isna().all()
+    assert model.predict(found).shape == (2, 2)
+
+
+def test_records_without_some_columns_are_read_as_files_are(model):
+    notes = []
+    found = model.read_rows(table_of_records([{"team": "red"}], model.schema_), notes)
+    assert notes == [f"rows: {NOTE}"]
+    assert list(found.columns) == list(model.schema_.columns)
+
+
+@pytest.mark.parametrize("header", ["a,b", "team,sizes", "id"])
+def test_other_tables_and_misspelt_columns_are_refused(model, header, tmp_path):
+    cells = ",".join("1" for _ in header.split(","))
+    (tmp_path / "new.csv").write_text(f"{header}\n{cells}\n")
+    with pytest.raises(ValueError, match="no column 'size'"):
+        model.read_rows(read_table(tmp_path / "new.csv"), [])
+
+
+def test_without_a_place_for_the_note_a_missing_column_is_an_error(model):
+    with pytest.raises(ValueError, match="no column 'size'"):
+        model.predict(pd.DataFrame({"team": ["red"]}))
+    data = pd.DataFrame({"team": ["red", "blue"], "a": [0, 1], "b": [1, 0]})
+    assert find_training_data(data, ["a", "b"], columns=model.schema_).notes == [f"X: {NOTE}"]
+
+
+def test_records_with_fields_in_a_list(tmp_path):
+    rows = [
+        {"custom": [{"name": "n", "value": i}], "who": [{"login": "ann"}], "a": i % 2, "b": i // 20}
+        for i in range(N)
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    training = find_training_data(
+        read_table(tmp_path / "t.json"), ["a", "b"], columns={"custom.n": "number"}
+    )
+    assert training.schema.columns == {"custom.n": "number"}
+    assert "who left out: it holds lists" in [guess.text for guess in training.guesses]
+    found = training.schema.read(table_of_records(rows[7:9], training.schema), [])
+    assert found["custom.n"].tolist() == [7, 8]

@@ -1,0 +1,152 @@
+"""Units after numbers, words for unknown numbers, and points between thousands of amounts."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+
+from labelkin import MLkNNClassifier, TableClassifier
+from labelkin.datasets import read_table
+from labelkin.tabular import find_training_data, table_of_records
+
+N = 60
+
+
+def write(path, header, *columns):
+    rows = [";".join(map(str, row)) for row in zip(*columns, strict=True)]
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return read_table(path)
+
+
+def texts(found):
+    return [guess.text for guess in found.guesses]
+
+
+@pytest.mark.parametrize(
+    ("form", "unit"),
+    [
+        ("{} Jahre", "Jahre"),
+        ("{}kg", "kg"),
+        ("{},5 °C", "°C"),
+        ("{} km/h", "km/h"),
+        ("{}/90", "/90"),
+        ("{}円", "円"),
+    ],
+)
+def test_numbers_with_one_unit_are_numbers(form, unit, tmp_path):
+    cells = [form.format(i) for i in range(10, 10 + N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert found.data["a"].tolist() == [i + 0.5 * ("," in form) for i in range(10, 10 + N)]
+    assert found.units == {"a": unit}
+    words = f"numbers out of {unit[1:]}" if unit[0] == "/" else f"numbers in {unit}"
+    assert f"a: {words}" in texts(found)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["5 kg", "6 g"] * 30,
+        [f"{i}A" for i in range(N)],
+        [f"{i:03} x" for i in range(N)],
+        [f"{i}-{i + 2} kg" for i in range(N)],
+    ],
+)
+def test_other_cells_are_no_numbers(cells, tmp_path):
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert (found.data["a"].tolist(), found.units) == (cells, {})
+
+
+def test_one_day_and_many_days(tmp_path):
+    cells = [f"{i} day{'s' if i > 1 else ''}" for i in range(1, 1 + N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert found.data["a"].tolist() == list(range(1, 1 + N))
+
+
+def test_words_for_unknown_numbers_are_missing_values(tmp_path):
+    cells = [f"{i} kg" for i in range(N - 3)] + ["k.A.", "Unbekannt", "Error"]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert np.isnan(found.data["a"][-3:]).all()
+    assert "'Error', 'Unbekannt', 'k.A.' read as missing in a" in texts(found)
+    few = write(tmp_path / "t.csv", "a;y", ["1", "2", "unknown"] * 20, [0, 1] * (N // 2))
+    assert few.data["a"].tolist() == ["1", "2", "unknown"] * 20  # one of three categories
+
+
+def test_points_in_amounts_are_between_thousands(tmp_path):
+    cells = [f"{i}.250 €" for i in range(1, N)] + ["165 €"]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert found.data["a"].tolist() == [1000 * i + 250 for i in range(1, N)] + [165]
+
+
+@pytest.fixture
+def model():
+    ages = [f"{i} Jahre" for i in range(20, 20 + N)]
+    data = pd.DataFrame({"Alter": ages, "n": range(N), "y": [int(i > 30) for i in range(N)]})
+    data["z"] = 1 - data["y"]
+    return TableClassifier(MLkNNClassifier(n_neighbors=3), labels=["y", "z"]).fit(data)
+
+
+def test_new_rows_with_the_unit_or_without_any(model):
+    kept = model.schema_.read(pd.DataFrame({"Alter": ["30 Jahre", "k.A.", "31"], "n": 1}))
+    np.testing.assert_array_equal(kept["Alter"], [30, np.nan, 31])
+    assert model.schema_.read(pd.DataFrame({"Alter": [30, 31], "n": 1}))["Alter"].tolist() == [
+        30,
+        31,
+    ]
+
+
+def test_new_rows_in_another_unit_are_refused(model, tmp_path):
+    with pytest.raises(
+        ValueError, match="'Alter' holds '30 Monate' in row 1, not a number in Jahre"
+    ):
+        model.predict(pd.DataFrame({"Alter": ["30 Monate"], "n": 1}))
+    months = write(tmp_path / "t.csv", "Alter;n", [f"{i} Monate" for i in range(N)], range(N))
+    with pytest.raises(
+        ValueError, match="holds numbers in Monate, and the model was fitted on num"
+    ):
+        model.predict(months)
+
+
+def test_texts_of_a_spreadsheet_with_a_decimal_comma(tmp_path):
+    pytest.importorskip("openpyxl")
+    prices = [f"{i}.546,22" for i in range(1, 1 + N)]
+    data = pd.DataFrame({"price": prices, "n": np.arange(N) + 0.125, "y": [0, 1] * (N // 2)})
+    data.to_excel(tmp_path / "t.xlsx", index=False)
+    found = read_table(tmp_path / "t.xlsx")
+    np.testing.assert_allclose(found.data["price"], [1000 * i + 546.22 for i in range(1, 1 + N)])
+    assert found.data["n"].tolist() == data["n"].tolist()
+    schema = find_training_data(found, ["y"]).schema
+    assert schema.columns == {"price": "number", "n": "number"}
+    # Of a few new rows alone, one could not tell.
+    pd.DataFrame({"price": ["1,234"], "n": [0.125]}).to_excel(tmp_path / "new.xlsx", index=False)
+    new = schema.read(read_table(tmp_path / "new.xlsx", **schema.reading))
+    assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
+    new = schema.read(table_of_records([{"price": "1,234", "n": 0.125}], schema))
+    assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
+
+
+def test_amounts_in_another_currency_are_refused(tmp_path):
+    cells = [f"{i},50 €" for i in range(N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    schema = find_training_data(found, ["y"]).schema  # in ascending order, but no identifiers
+    assert (schema.columns, schema.units) == ({"a": "number"}, {"a": "€"})
+    for cell, value in (("3,50 EUR", 3.5), ("€ 3,50", 3.5), ("3,50", 3.5)):
+        rows = table_of_records([{"a": cell}], schema)
+        assert schema.read(rows)["a"].tolist() == [value]
+    with pytest.raises(ValueError, match=r"'a' holds '\$ 3,50' in row 1, not a number in €"):
+        schema.read(table_of_records([{"a": "$ 3,50"}], schema))
+    dollars = write(tmp_path / "new.csv", "a;b", [f"{i},50 $" for i in range(N)], range(N))
+    with pytest.raises(
+        ValueError, match=r"numbers in \$, and the model was fitted on numbers in €"
+    ):
+        schema.read(dollars)
+    bare = write(tmp_path / "bare.csv", "a;y", [f"{i},50" for i in range(N)], [0, 1] * (N // 2))
+    assert find_training_data(bare, ["y"]).schema.read(dollars)["a"].tolist()[:2] == [0.5, 1.5]
+
+
+def test_one_column_with_points_in_a_file_of_decimal_commas(tmp_path):
+    found = write(
+        tmp_path / "t.csv", "a;b;c", ["1,5", "2,5"], ["1,234.5 m", "2,000.5 m"], ["1,234", "x"]
+    )
+    assert found.data["b"].tolist() == [1234.5, 2000.5]
+    assert found.decimal == ","
