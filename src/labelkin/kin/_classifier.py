@@ -441,7 +441,12 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         """Return the scores of each member for rows."""
         X = as_floats(X, self._dense)
         views = {name: view(X) for name, view in self.views_.items()}
-        return map_threads(lambda m: m.scores(views[m.view]), self.estimators_, self.n_jobs)
+        learners = [(one, member.view) for member in self.estimators_ for one in member.learners]
+        found = iter(map_threads(lambda one: one[0].scores(views[one[1]]), learners, self.n_jobs))
+        return [
+            sum(next(found) for _ in member.learners) / len(member.learners)
+            for member in self.estimators_
+        ]
 
     def _predict_sparse(self, X: Matrix) -> Any:
         return self.label_tree_._predict_sparse(X)
