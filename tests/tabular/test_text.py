@@ -234,6 +234,17 @@ def test_tables_of_many_texts_have_ngrams(with_ngrams, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(new), proba)
 
 
+def test_what_a_linear_model_adds_is_the_log_odds():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(50, 5, (200, 8)), columns=[*"abcdefgh"])
+    model = TableClassifier(MultiLabelLogisticRegression()).fit(X, (X[["a", "b"]] > 50).astype(int))
+    found = model.explain(X.iloc[[3]]).to_dict()["labels"]
+    for one in found:
+        assert one["added"][-1]["part"] == "start"
+        total = sum(part["log_odds"] for part in one["added"])
+        assert one["probability"] == pytest.approx(1 / (1 + np.exp(-total)), abs=0.03)
+
+
 def test_the_effects_of_ngrams_are_those_of_their_words(with_ngrams):
     row = pd.DataFrame({"note": ["Unlocking, box"]})
     found = with_ngrams.explain(row)

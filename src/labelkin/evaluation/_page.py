@@ -304,7 +304,7 @@ def _explain_mistakes(
                 "score": float(scores[j]),
                 "reasons": [
                     (abbreviate(part, _PART), value)
-                    for part, value in ([] if why is None else why.strongest_features(j))
+                    for part, value in ([] if why is None else why.sum_up(j))
                     if abs(value) >= _SMALLEST_REASON
                 ],
             }

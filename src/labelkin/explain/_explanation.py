@@ -176,6 +176,19 @@ class Explanation:
         order = np.argsort(-sign * effects, kind="stable")[:n]
         return [(int(self.rows[i]), float(effects[i])) for i in order if sign * effects[i] > 0]
 
+    def sum_up(self, label: int | str) -> list[tuple[str, float]]:
+        """Return the strongest features and their effects; all that a linear model adds up.
+
+        After the features of a linear model come the sum of all others, and the start: the log odds
+        of a row in which all words and values are zero.
+        """
+        found, effects = self.strongest_features(label), self.feature_effects
+        if effects is None or self.intercept is None or self.member_effects is not None:
+            return found
+        j = self._number(label)
+        rest = float(effects[j].sum()) - sum(value for _, value in found)
+        return [*found, ("others", rest), ("start", float(self.intercept[j]))]
+
     def to_dict(self) -> dict[str, Any]:
         """Return what is printed as values that JSON can hold.
 
@@ -193,7 +206,7 @@ class Explanation:
                 "probability": round(float(self.probability[j]), 6),
                 "added": [
                     {"part": name, "log_odds": round(value, 4)}
-                    for name, value in self.strongest_features(j)
+                    for name, value in self.sum_up(j)
                     if abs(value) >= _SMALLEST
                 ],
             }
