@@ -146,10 +146,8 @@ class DirectKernelRidge(KernelRidge):
         Distances of the Gaussian kernel, which is smooth, are computed in this precision, too.
         """
         exact = dtype if self.kernel == "rbf" else "float64"
-        values_of, coef = (
-            self._kernel_of(place.put(self.rows_, exact)),
-            place.put(self.coef_, dtype),
-        )
+        values_of = self._kernel_of(place.put(self.rows_, exact))
+        coef = place.put(self.coef_, dtype)
         found = [astype(values_of(astype(block, exact)), dtype) @ coef for block in queries]
         return np.concatenate([to_numpy(one) for one in found])
 
