@@ -239,6 +239,25 @@ def test_one_column_of_tags(here, capsys):
     assert rows_of("b.csv")[0] == ["row", "body", "labels", "confidence", *sorted(LABELS)]
 
 
+def test_predictions_in_a_workbook(here):
+    openpyxl = pytest.importorskip("openpyxl")
+    ok("fit", "posts.csv", "--labels", "tags", *FAST)
+    texts = ["=1+1 a cop", "a\x07 gang", "two\nlines", "x" * 40_000, *["a plot"] * 2500]
+    pd.DataFrame({"body": texts}).to_csv("new.csv", index=False)
+    ok("predict", "model.labelkin", "new.csv", "--keep", "all", "--out", "p.xlsx")
+    sheet = openpyxl.load_workbook("p.xlsx").active
+    assert [cell.value for cell in sheet[1]] == ["row", "body", "labels", "confidence"]
+    assert sheet.max_row == 2505  # written in more than one block
+    assert [sheet.cell(i, 2).value for i in (2, 3, 4)] == ["=1+1 a cop", "a\ufffd gang", texts[2]]
+    assert {sheet.cell(i, 2).data_type for i in range(2, 2506)} == {"s"}  # none is a formula
+    assert len(sheet["B5"].value) == 32_767
+    assert sheet["D2"].data_type == "n"
+    ok("predict", "model.labelkin", "new.csv", "--out", "p.csv")
+    assert [sheet.cell(i + 1, 3).value or "" for i in range(1, 6)] == [
+        row[2] for row in rows_of("p.csv")[1:6]
+    ]
+
+
 def test_labels_may_be_one_column_of_tags(here, capsys):
     for out, more in (("a.labelkin", []), ("b.labelkin", ["--separator", ";"])):
         ok("fit", "posts.csv", "--labels", "tags", *FAST, *more, "--out", out)

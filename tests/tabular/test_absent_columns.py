@@ -41,6 +41,20 @@ def test_records_without_some_columns_are_read_as_files_are(model):
     assert list(found.columns) == list(model.schema_.columns)
 
 
+def test_names_may_differ_by_case_and_spaces(model, tmp_path):
+    (tmp_path / "new.csv").write_text(" SIZE,Team,w ords,extra\n3.5,red,the word1,1\n")
+    table, notes = read_table(tmp_path / "new.csv", **model.schema_.reading), []
+    read = [guess.text for guess in table.guesses]
+    assert read[:2] == ["column SIZE read as size", "column Team read as team"]
+    found = model.read_rows(table, notes)
+    assert found.iloc[0].tolist() == [3.5, "red", "the word1"]
+    assert notes == []
+    # Two columns that could be meant are not guessed at.
+    (tmp_path / "new.csv").write_text("SIZE,Size,Team,words\n3.5,1,red,the word1\n")
+    with pytest.raises(ValueError, match="no column 'size'"):
+        model.read_rows(read_table(tmp_path / "new.csv", **model.schema_.reading), [])
+
+
 @pytest.mark.parametrize("header", ["a,b", "team,sizes", "id"])
 def test_other_tables_and_misspelt_columns_are_refused(model, header, tmp_path):
     cells = ",".join("1" for _ in header.split(","))

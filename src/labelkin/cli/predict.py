@@ -15,7 +15,8 @@ from labelkin.cli._output import Notes, check_output, echo, print_json, progress
 # Labels that are written for each row by a model of thousands of labels.
 _TOP_OF_MANY = 10
 _BLOCK = 2000  # rows that are predicted at a time
-_FORMATS = {".csv": "csv", ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_BINARY = {".xlsx": "xlsx", ".parquet": "parquet"}
 
 EXAMPLES = """Examples:
 
@@ -43,8 +44,8 @@ def command(
         options.output_option(
             "--out",
             "-o",
-            help="File to write: .csv, .jsonl (both also with .gz or .bz2) or .parquet; - for "
-            "stdout.",
+            help="File to write: .csv, .jsonl (both also with .gz or .bz2), .xlsx or .parquet; - "
+            "for stdout.",
         ),
     ] = Path("-"),
     proba: Annotated[
@@ -179,7 +180,7 @@ def _opened(out: Path, format: str) -> Iterator[Any]:
         yield sys.stdout if format == "jsonl" or sys.stdout.isatty() else piped
         return
     with open_for_writing(out) as file:
-        if format == "parquet":
+        if format in _BINARY.values():
             yield file
             return
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -188,13 +189,14 @@ def _opened(out: Path, format: str) -> Iterator[Any]:
 
 
 def _find_format(out: Path) -> str:
-    """Return ``csv``, ``parquet`` or ``jsonl``, by the suffix of the file to write."""
-    suffix = strip_compression(out).suffix.lower()
-    compressed = out.suffix.lower() != suffix
-    if suffix in _FORMATS and not (compressed and suffix == ".parquet"):
-        return _FORMATS[suffix]
+    """Return the format of the file to write, by its suffix."""
+    suffix = out.suffix.lower()
+    if suffix in _BINARY:
+        return _BINARY[suffix]
+    if (text := strip_compression(out).suffix.lower()) in _FORMATS:
+        return _FORMATS[text]
     if out.exists() and not out.is_file():
         return "csv"  # a pipe or a device has no suffix
     raise ValueError(
-        f"{out}: the suffix gives no known format; end the name in .csv, .parquet or .jsonl."
+        f"{out}: the suffix gives no known format; end the name in .csv, .xlsx, .parquet or .jsonl."
     )

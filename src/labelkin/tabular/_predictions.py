@@ -28,6 +28,9 @@ _TEXT = 60  # characters of the start of a text
 # What a spreadsheet takes for the beginning of a formula, unless it is a number.
 _FORMULA = re.compile(r"(?![-+][\d.,]+(?:[eE][-+]?\d+)?\Z)[=+\-@\t\r＝＋－＠]")
 
+_NOT_IN_SHEET = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_MAX_CELL = 32_767  # characters
+
 
 def predict_frame(
     model: Any, X: Any, *, proba: bool = False, label_names: Sequence[str] | None = None
@@ -203,19 +206,16 @@ def frame_predictions(
 def write_predictions(
     parts: "Iterable[pd.DataFrame]", stream: Any, format: str, *, formulas: bool = True
 ) -> None:
-    """Write parts of a table as they come: ``csv`` and ``jsonl`` as text, ``parquet`` as bytes.
+    """Write parts of a table as they come: ``csv`` and ``jsonl`` as text.
 
-    Without `formulas`, a text that a spreadsheet would compute gets a single quote before it.
+    ``parquet`` and ``xlsx`` are written as bytes. Without `formulas`, a text of a CSV file that a
+    spreadsheet would compute gets a single quote before it; in ``xlsx`` texts are texts.
     """
     if format == "parquet":
-        arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
-        writer: Any = None
-        for part in parts:
-            schema = None if writer is None else writer.schema
-            rows = arrow.Table.from_pandas(part, schema, preserve_index=False)
-            writer = writer or parquet.ParquetWriter(stream, rows.schema)
-            writer.write_table(rows)
-        writer.close()
+        _write_parquet(parts, stream)
+        return
+    if format == "xlsx":
+        _write_excel(parts, stream)
         return
 
     def escaped(value: Any) -> Any:
@@ -232,3 +232,38 @@ def write_predictions(
                 text = part.to_csv(**form, quoting=csv.QUOTE_NONNUMERIC)
             stream.write(text)
         stream.flush()  # these rows can be read at once
+
+
+def _write_parquet(parts: "Iterable[pd.DataFrame]", stream: Any) -> None:
+    arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
+    writer: Any = None
+    for part in parts:
+        schema = None if writer is None else writer.schema
+        rows = arrow.Table.from_pandas(part, schema, preserve_index=False)
+        writer = writer or parquet.ParquetWriter(stream, rows.schema)
+        writer.write_table(rows)
+    writer.close()
+
+
+def _write_excel(parts: "Iterable[pd.DataFrame]", stream: Any) -> None:
+    """Write a workbook of one sheet, in which no text is a formula."""
+    openpyxl = import_optional("openpyxl", "excel")
+    cells = import_optional("openpyxl.cell", "excel")
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("predictions")
+    sheet.freeze_panes = "A2"
+
+    def as_cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        cell = cells.WriteOnlyCell(sheet)
+        # openpyxl refuses control characters, and a cell holds 32,767 characters at most.
+        cell.value = _NOT_IN_SHEET.sub("\N{REPLACEMENT CHARACTER}", value)[:_MAX_CELL]
+        cell.data_type = "s"
+        return cell
+
+    for number, part in enumerate(parts):
+        rows = part.itertuples(index=False, name=None)
+        for row in rows if number else [tuple(part.columns), *rows]:
+            sheet.append([as_cell(value) for value in row])
+    book.save(stream)

@@ -12,7 +12,7 @@ import numpy as np
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._columns import normal_form, respell
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     find_currency,
@@ -80,6 +80,8 @@ def take_header(
             first = _join_headers(first, below)
         if options.trim:
             first = [name and " ".join(name.split()) for name in first]
+        first, respelled = respell(first, options.expected)
+        guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
         names, renamed = name_columns(first, source)
         guesses += renamed
         columns = [column.slice(n_rows) for column in columns]

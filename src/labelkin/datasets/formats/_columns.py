@@ -27,6 +27,26 @@ def normal_form(name: str) -> str:
     return unicodedata.normalize("NFC", name)
 
 
+def respell(
+    names: Sequence[str | None], expected: Iterable[str]
+) -> tuple[list[str | None], list[tuple[str, str]]]:
+    """Return names as they are expected where they differ by case or spaces only, and which do."""
+    absent: dict[str, list[str]] = {}
+    for name in {*map(normal_form, expected)} - {*names}:
+        absent.setdefault(_fold(name), []).append(name)
+    folded = [name and _fold(name) for name in names]
+    found, changed = list(names), []
+    for place, (name, key) in enumerate(zip(names, folded, strict=True)):
+        if name and key and len(absent.get(key, ())) == folded.count(key) == 1:
+            (found[place],) = absent[key]
+            changed.append((name, absent[key][0]))
+    return found, changed
+
+
+def _fold(name: str) -> str:
+    return "".join(normal_form(name).casefold().split())
+
+
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the wanted columns in file order; an unknown one, or one named twice, raises."""
     position = {normal_form(name): index for index, name in enumerate(names)}
