@@ -32,8 +32,8 @@ def respell(
 ) -> tuple[list[str | None], list[tuple[str, str]]]:
     """Return names as they are expected where they differ by case or spaces only, and which do."""
     absent: dict[str, list[str]] = {}
-    for name in {*map(normal_form, expected)} - {*names}:
-        absent.setdefault(_fold(name), []).append(name)
+    for wanted in {*map(normal_form, expected)} - {*names}:
+        absent.setdefault(_fold(wanted), []).append(wanted)
     folded = [name and _fold(name) for name in names]
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):
