@@ -195,6 +195,14 @@ def test_equal_rows_are_in_one_fold():
     assert len(set(draw_folds(few, np.ones(60), 5, np.random.RandomState(0)))) == 5
 
 
+def test_a_label_is_learned_from_one_column_of_categories():
+    rng = np.random.default_rng(0)
+    X = np.eye(20)[rng.integers(20, size=120)]  # about six rows of each kind
+    Y = np.column_stack([X[:, :10].any(axis=1), rng.integers(2, size=120)]).astype(int)
+    model = MultiLabelLogisticRegression(random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X)[:, 0], Y[:, 0])
+
+
 def test_one_C_for_all_by_held_out_log_loss():
     X, Y = noisy(150, 30)
     fold = draw_folds(as_rows(X), np.ones(150), 5, np.random.RandomState(0))

@@ -22,6 +22,7 @@ from labelkin import (
 from labelkin.onnx import to_onnx
 from labelkin.onnx._graph import Graph
 from labelkin.tabular._pipeline import StringConverter
+from labelkin.tabular._text import make_vectorizer
 
 onnx = pytest.importorskip("onnx", reason="needs the extra 'onnx'")
 pytest.importorskip("onnxruntime", reason="needs the extra 'onnx'")
@@ -167,6 +168,7 @@ TEXTS = [
     "W" * 100 + " cat_2 the",
     "",
     " . ",
+    "C++ or C#, R? :) ... 🍔🍕 ❤️ ★★ !!! 👍🏽 हिन्दी में x+y",
     "Ünïcödé İstanbul straße 한국 사람 cre\u0300me",
 ]
 
@@ -175,6 +177,7 @@ TEXTS = [
     "step",
     [
         TfidfVectorizer(sublinear_tf=True, strip_accents="unicode"),
+        make_vectorizer(unspaced=False),
         TfidfVectorizer(lowercase=False),
         TfidfVectorizer(stop_words="english", norm=None, binary=True, use_idf=False),
     ],

@@ -1,11 +1,14 @@
-"""Scaling by quartiles."""
+"""Scaling by quartiles, and the encoding of categories."""
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelkin import MultiLabelLogisticRegression
+from labelkin import MultiLabelLogisticRegression, TableClassifier
+from labelkin.datasets import RawTable
+from labelkin.persistence import load_model, save_model
 from labelkin.tabular import RobustLogScaler, Schema
+from labelkin.tabular._categories import CategoryEncoder
 from labelkin.tabular._pipeline import make_pipeline
 
 
@@ -52,3 +55,32 @@ def test_a_huge_value_does_not_drive_the_labels():
     proba = model.predict_proba(new)
     assert proba[0, 1] < 0.5 < proba[1, 1]  # size matters for this label
     assert (proba[:, [0, 2]] < 0.5).all()  # and for no other
+
+
+def test_a_category_that_no_training_row_has_is_that_of_most_rows():
+    encoder = CategoryEncoder(handle_unknown="ignore")
+    encoder.fit([["red", "no"], ["red", "no"], ["blue", "no"], ["blue", "yes"]])
+    known, unknown = encoder.transform([["blue", "yes"], ["green", ""]]).toarray()
+    assert known.tolist() == [1, 0, 0, 1]
+    assert unknown.tolist() == [0, 0, 1, 0]  # neither colour has more than half
+
+
+def test_rows_without_a_category_have_the_usual_labels(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    lead = rng.random(200) < 0.2
+    age = rng.integers(20, 60, 200)
+    table = pandas.DataFrame({"lead": np.where(lead, "yes", "no"), "age": age})
+    y = np.column_stack([lead ^ (rng.random(200) < 0.02), age > 40]).astype(int)
+    for estimator in (MultiLabelLogisticRegression(random_state=0), None):
+        model = TableClassifier(estimator).fit(table, y)
+        for lead in (None, "Yes"):
+            new = table.head(50).assign(lead=lead)
+            proba = model.predict_proba(new)
+            assert proba[:, 0].mean() < 0.35
+            np.testing.assert_array_equal(proba[:, 1] > 0.5, y[:50, 1] > 0)
+        save_model(model, tmp_path / "m.labelkin")
+        np.testing.assert_array_equal(load_model(tmp_path / "m.labelkin").predict_proba(new), proba)
+    notes = []
+    model.read_rows(RawTable.of(new.assign(lead=[None, *["no"] * 49])), notes)
+    assert notes == ["X: 1 of 50 rows has no lead, and all training rows have one"]

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression as Logistic
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from labelkin import (
@@ -23,6 +24,7 @@ from labelkin.tabular._text import (
     affordable_ngrams,
     can_embed,
     is_unspaced,
+    make_vectorizer,
     static_embeddings,
 )
 
@@ -47,7 +49,7 @@ def test_an_embedding_that_returns_no_rows():
 
 
 def test_words_before_embeddings_before_ngrams():
-    words = TfidfVectorizer(sublinear_tf=True, strip_accents="unicode").fit_transform(TEXTS)
+    words = make_vectorizer(unspaced=False).fit_transform(TEXTS)
     for ngrams in (False, True):
         features = TextFeatures(ngrams, embedding=lengths)
         found = features.fit_transform(TEXTS).toarray()
@@ -94,7 +96,7 @@ def test_words_never_seen_in_training():
 @static
 def test_columns_are_prepared_without_a_classifier():
     preparation = prepare(Schema({"note": "text"}), None)[:-1]
-    assert preparation.fit_transform(pd.DataFrame({"note": TEXTS})).shape == (32, 9 + 256)
+    assert preparation.fit_transform(pd.DataFrame({"note": TEXTS})).shape == (32, 10 + 256)
 
 
 def test_explanations_name_the_words_beside_an_embedding():
@@ -150,7 +152,7 @@ def test_an_embedding_by_a_name():
 
 
 def test_missing_texts_are_empty():
-    features = TextFeatures(embedding=None).fit(["a red cat", None, float("nan")])
+    features = TextFeatures(embedding=None).fit(["one red", None, float("nan")])
     assert features.transform([None, "red"]).toarray().tolist() == [[0, 0], [0, 1]]
 
 
@@ -294,3 +296,23 @@ def test_texts_without_spaces(estimator):
 )
 def test_scripts_without_spaces(text, expected):
     assert is_unspaced([text]) == expected
+
+
+# ------------------------------------------------------------------------------------ words
+
+
+def test_single_letters_signs_and_emojis_are_words():
+    texts = ["C++ or C# in R?", "love it 🍔🍕 :)", "हिन्दी!!! ★"]
+    found = TextFeatures(embedding=None).fit(texts).get_feature_names_out()
+    assert " ".join(sorted(found)) == "!!! :) ? c# c++ in it love or r हिनदी ★ 🍔 🍕"
+
+
+def test_explanations_name_emojis_and_words_that_are_not_known():
+    happy, sad = ["so 🎉 today", "well 🎉 now"] * 8, ["so 😢 today", "well 😢 now"] * 8
+    y = np.repeat([[1, 0], [0, 1]], 16, axis=0)
+    model = make_pipeline(TextFeatures(embedding=lengths), OneVsRestClassifier(Logistic()))
+    model.fit(happy + sad, y)
+    found = explain(model, "so long 🎉🎉 today, so what")
+    effects = dict(zip(found.features, found.feature_effects[0], strict=True))
+    assert max(effects, key=effects.get) == "🎉"
+    assert [*effects] == ["so", "🎉", "today", "long", "what"]  # those that are known first

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from copy import copy
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -357,35 +358,22 @@ def explain_parts(
     is_text = isinstance(row, list)
     cells = {"": row[0]} if is_text else _cells(row, 0)
 
-    # Only the words that are known: each row that is predicted holds all of them but one. Texts
-    # without spaces between words stay as they are, without two neighbouring characters.
-    words: dict[str, list[str]] = {}
-    for column, vectorizer in vectorizers.items():
-        if column in cells:
-            known = getattr(vectorizer, "vocabulary_", None)
-            found = vectorizer.build_analyzer()(str(cells[column]))
-            words[column] = [word for word in found if known is None or word in known]
-            if vectorizer.analyzer == "char":
-                cells[column] = vectorizer.build_preprocessor()(str(cells[column]))
-                words[column] = [word for word in words[column] if len(word.strip()) == 2]
+    words = {
+        column: _removable(vectorizer, str(cells[column]))
+        for column, vectorizer in vectorizers.items()
+        if column in cells
+    }
     most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
     parts: list[tuple[str, Any, dict[str, Any]]] = []  # name, value, and what takes its place
     for column, value in cells.items():
         if column not in words:
             parts.append((column, value, {column: typical.get(column)}))
             continue
-        written = _words_as_written(vectorizers[column], str(value))
-        for word in list(dict.fromkeys(words[column]))[:most]:
-            shown = written.get(word, word)
-            others = " ".join(one for one in words[column] if one != word)
-            if vectorizers[column].analyzer == "char":
-                others = value.replace(word, "")
-            name = shown if len(vectorizers) == 1 else f"{column}: {shown}"
+        for word, others in islice(words[column].items(), most):
+            name = word if len(vectorizers) == 1 else f"{column}: {word}"
             parts.append((name, None, {column: others}))
     del parts[most:]
-    spaced = [column for column in words if vectorizers[column].analyzer != "char"]
-    whole = cells | {column: " ".join(words[column]) for column in spaced}
-    changed = [whole, *(whole | change for _, _, change in parts)]
+    changed = [cells, *(cells | change for _, _, change in parts)]
     rows: Any = [one[""] for one in changed] if is_text else None
     if rows is None:
         rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
@@ -404,6 +392,33 @@ def explain_parts(
         "feature_effects": (odds[0] - odds[1:]).T,
         "method": CHANGED,
     }
+
+
+def _removable(vectorizer: Any, text: str) -> dict[str, str]:
+    """Return the words of a text as they are written, and the text without each of them.
+
+    Words that the vectorizer knows come first: others matter to embeddings and n-grams only. In
+    scripts without spaces between words, two neighbouring characters are a word.
+    """
+    known = getattr(vectorizer, "vocabulary_", None)
+    if vectorizer.analyzer == "char":
+        text = vectorizer.build_preprocessor()(text)
+        pairs = (text[i : i + 2] for i in range(len(text) - 1))
+        kept = (one for one in pairs if len(one.strip()) == 2 and (known is None or one in known))
+        return {pair: text.replace(pair, "") for pair in kept}
+    simplify, split = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
+    places: dict[str, list[tuple[int, int]]] = {}
+    end = 0
+    for word in split(text):
+        if (start := text.find(word, end)) >= 0:
+            end = start + len(word)
+            places.setdefault(simplify(word), []).append((start, end))
+    found = {}
+    for word in sorted(places, key=lambda word: known is not None and word not in known):
+        starts, ends = zip(*places[word], strict=True)
+        kept_text = (text[i:j] for i, j in zip((0, *ends), (*starts, len(text)), strict=True))
+        found[text[starts[0] : ends[0]]] = " ".join(kept_text)
+    return found
 
 
 def _words_with(ngram: str, words: Iterable[str]) -> list[str]:

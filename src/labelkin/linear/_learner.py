@@ -308,8 +308,9 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
     """Return the fold of each sample: random, the same for equal rows.
 
     A row and its repetition are in one fold, whatever their order: weights and repetitions give
-    the same folds, and C is not chosen by samples that were seen. Where nearly all rows are
-    repeated, as with a few categories, there is no such choice and folds ignore it.
+    the same folds, and C is not chosen by samples that were seen. Where there are more than four
+    rows of each kind, as with one column of categories, the rows of a kind are in several folds: a
+    kind of which no row is left has nothing that could be learned.
     Rows of weight 0 do not count.
     """
     keys = to_numpy(rows.dot(rows.array(rng.standard_normal(rows.shape[1])))).astype(np.float64)
@@ -317,7 +318,7 @@ def draw_folds(rows: Rows, weight: Array, n_folds: int, rng: Any) -> Array:
     # Sums in another order differ by rounding.
     unit = 1e-9 * max(1e-290, np.abs(keys[used]).max())
     distinct, group = np.unique(np.rint(keys[used] / unit), return_inverse=True)
-    if len(distinct) < max(n_folds, len(used) / 10):
+    if len(distinct) < max(n_folds, len(used) / 4):
         distinct, group = used, np.arange(len(used))
     fold = np.zeros(len(keys), dtype=np.intp)
     fold[used] = (rng.permutation(len(distinct)) % n_folds)[group]

@@ -2,11 +2,12 @@ r"""Converters of texts, into TF-IDF weights of their words, and of dates.
 
 ONNX has no operator for lower case or for removing accents that gives the same result on every
 machine. Both work character by character, so texts are split into characters, each is replaced,
-and they are joined again. Words are then found by ``[\p{L}\p{N}_]{2,}``, which is what Python's
-``\b\w\w+\b`` means, and counted by ONNX's own operator. Texts are split by ONNX Runtime's
-operator ``Tokenizer``, in every build since 2019.
+and they are joined again. Words are then found, where ``[\p{L}\p{N}_]`` is Python's ``\w``, and
+counted by ONNX's own operator. Texts are split by ONNX Runtime's operator ``Tokenizer``, in every
+build since 2019.
 """
 
+import re
 import sys
 import unicodedata
 from typing import Any
@@ -17,12 +18,22 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.onnx._transformers import convert
 from labelkin.tabular._dates import DateEncoder
+from labelkin.tabular._text import TOKENS
 
 # A word with the punctuation around it and the space before; a long one in several pieces.
 _PIECE = r"[ \t\n\r]?[^ \t\n\r]{1,31}"
 _PAD = "\x01"  # not a character of words
+# Patterns of words that can be exported, as ONNX Runtime takes them.
+_PATTERNS = {
+    r"(?u)\b\w\w+\b": r"[\p{L}\p{N}_]{2,}",
+    TOKENS: re.sub(
+        r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})",
+        lambda code: chr(int(code[1] or code[2], 16)),
+        TOKENS.replace(r"\w", r"\p{L}\p{N}_").replace(r"\s", r"\s\p{Z}"),
+    ),
+}
 # Parameters that must have their defaults.
-_DEFAULTS = ("analyzer", "ngram_range", "preprocessor", "tokenizer", "token_pattern", "vocabulary")
+_DEFAULTS = ("analyzer", "ngram_range", "preprocessor", "tokenizer", "vocabulary")
 
 
 @convert.register
@@ -30,6 +41,7 @@ def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
     usual = TfidfVectorizer()
     unusual = [name for name in _DEFAULTS if getattr(step, name) != getattr(usual, name)]
     unusual += ["strip_accents"] if step.strip_accents not in (None, "unicode") else []
+    unusual += ["token_pattern"] if step.token_pattern not in _PATTERNS else []
     unusual += ["norm"] if step.norm not in (None, "l2") else []
     for name in unusual:
         raise ValueError(
@@ -39,7 +51,7 @@ def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
     texts = _with_another(rows, "one")
     if step.lowercase or step.strip_accents:
         texts = _replace_characters(texts, step)
-    words = _split(texts, pad_value=_PAD, tokenexp=r"[\p{L}\p{N}_]{2,}")
+    words = _split(texts, pad_value=_PAD, tokenexp=_PATTERNS[step.token_pattern])
     counts = words.op(
         "TfIdfVectorizer",
         dtype="f4",

@@ -29,6 +29,7 @@ from labelkin.methods import to_dense
 from labelkin.onnx._graph import Tensor, hstack, look_up
 from labelkin.projection._base import LinearProjection
 from labelkin.tabular import RobustLogScaler, TableClassifier
+from labelkin.tabular._categories import CategoryEncoder
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._pipeline import StringConverter
 from labelkin.tabular._text import NGrams, TextEmbedding, TextFeatures
@@ -179,6 +180,11 @@ def _one_hot_encoder(step: OneHotEncoder, rows: Any) -> Tensor:
         column = _take(rows, [number])
         find = _find_string if column.dtype == object else _find_number
         parts.append(find(column, categories).astype(step.dtype))
+    if isinstance(step, CategoryEncoder):
+        splits = np.cumsum([*map(len, step.categories_)])[:-1]
+        for number, medians in enumerate(np.split(step.medians_, splits)):
+            is_known = parts[number].sum(1, keepdims=True) > 0
+            parts[number] = is_known.choose(parts[number], medians[None])
     return hstack(parts)
 
 

@@ -20,7 +20,7 @@ from labelkin._utils.labels import (
     label_names,
     named_if_single,
 )
-from labelkin._utils.names import join_names
+from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
@@ -402,9 +402,18 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         return dict(zip(names, ([*map(str, found)] for found in encoder.categories_), strict=True))
 
     def list_new_categories(self, features: Any) -> list[str]:
-        """Return one sentence for each column with categories that no training row has."""
+        """Return one sentence for each column with categories that no training row has.
+
+        So are missing ones where every training row has one.
+        """
         found = []
         for name, known in self.categories_.items():
+            if name not in features:
+                continue
+            if (n_missing := int(features[name].isna().sum())) and "" not in known:
+                has = "has" if n_missing == 1 else "have"
+                rows = f"{n_missing:,} of {plural(len(features), 'row')}"
+                found.append(f"{rows} {has} no {name}, and all training rows have one")
             cells = features[name].dropna()
             if len(new := cells[~cells.isin(known)]):
                 rows = f"{len(new):,} of {len(features):,} rows"
@@ -417,7 +426,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
         """Return the features of new rows, as `predict` takes them; remarks go to `notes`."""
         features = self.schema_.read(table, notes)
-        notes += [f"{table.source}: {text}" for text in self.list_new_categories(features)]
+        absent = [name for name in self.categories_ if name not in {*(table.names or ())}]
+        remarks = self.list_new_categories(features.drop(columns=absent) if absent else features)
+        notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
     def _read(self, X: Any) -> Any:

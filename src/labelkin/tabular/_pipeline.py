@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.labels import is_missing
@@ -28,6 +28,7 @@ from labelkin.rows import (
     to_host,
     to_numpy,
 )
+from labelkin.tabular._categories import CategoryEncoder
 from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
@@ -73,7 +74,7 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
         steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
         return Pipeline([*steps, ("classifier", classifier)])
     numbers, texts = _number_steps(schema.scale), schema.of_kind("text")
-    encoder = OneHotEncoder(handle_unknown="ignore")
+    encoder = CategoryEncoder(handle_unknown="ignore")
     parts: list[tuple[str, Any, Any]] = [
         ("numeric", Pipeline(numbers), schema.of_kind("number")),
         ("category", _with_strings("encode", encoder), schema.of_kind("category")),

@@ -43,15 +43,11 @@ _PER_CHARACTER = {"words": 0.15, "pairs": 0.15, "parts": 2.0}
 # n-grams than this in all texts, they would take more than about a gigabyte.
 _FEWEST_TEXTS, _MOST_VALUES = 3_000, 4e7
 
-N_GRAMS: dict[str, dict[str, Any]] = {
-    "pairs": {"ngram_range": (2, 2)},
-    "parts": {"analyzer": "char_wb", "ngram_range": (2, 5)},
-}
-"""Parameters of the vectorizers of pairs of words and of parts of words."""
-_MOST_NGRAMS = 50_000  # of each kind; with twice as many, regressions are no better
-# Thai, Lao, Burmese, Khmer, Japanese and Chinese, which have no spaces between words.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_SAMPLE, _UNSPACED_SHARE = 1_000, 0.3  # texts that are looked at, and the share of such letters
+# Letters of words, with the vowel signs of Indian scripts, and emojis and other pictures, which are
+# words by themselves.
+_LETTERS, _PICTURES = r"\w\u0900-\u0dff", r"\u2190-\u2bff\U0001f000-\U0001faff"
+TOKENS = rf"[{_LETTERS}]+[+#]*|[{_PICTURES}]|[^\s{_LETTERS}{_PICTURES}]{{2,}}|[!?]"
+"""What counts as a word: also a single letter, C++, an emoji, and marks such as :) and !"""
 
 
 def can_embed() -> bool:
@@ -192,7 +188,7 @@ def make_vectorizer(unspaced: bool, max_features: int | None = None) -> TfidfVec
     options: dict[str, Any] = {"sublinear_tf": True, "max_features": max_features}
     if unspaced:
         return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), **options)
-    return TfidfVectorizer(strip_accents="unicode", **options)
+    return TfidfVectorizer(strip_accents="unicode", token_pattern=TOKENS, **options)
 
 
 class NGrams(TransformerMixin, BaseEstimator):
@@ -280,7 +276,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     --------
     >>> from labelkin.tabular import TextFeatures
     >>> TextFeatures(embedding=None).fit_transform(["a cat sleeps", "the dog barks"]).shape
-    (2, 5)
+    (2, 6)
     """
 
     def __init__(

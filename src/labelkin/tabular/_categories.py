@@ -1,0 +1,36 @@
+"""Encoding of categories, with a place for those that no training row has."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.preprocessing import OneHotEncoder
+
+
+class CategoryEncoder(OneHotEncoder):
+    """One column of 0 and 1 per category; one that no training row has is their median.
+
+    So it counts as the category that more than half of the training rows have, and as none of them
+    if there is no such category. With zeros alone, as `OneHotEncoder` has them, a row that is
+    neither "yes" nor "no" would be unlike all training rows, and could get any label. It is to be
+    made with ``handle_unknown="ignore"``.
+
+    Attributes
+    ----------
+    medians_ : ndarray
+        1 for each category that more than half of the training rows have, otherwise 0.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> "CategoryEncoder":
+        """Find the categories of each column, and those of most rows."""
+        super().fit(X)
+        self.medians_ = (np.asarray(super().transform(X).mean(axis=0)).ravel() > 0.5).astype(float)
+        return self
+
+    def transform(self, X: Any) -> sparse.csr_matrix:
+        """Return the columns of all categories."""
+        found = super().transform(X)
+        sizes = [len(categories) for categories in self.categories_]
+        of_column = sparse.block_diag([np.ones((size, 1)) for size in sizes], format="csr")
+        unknown = sparse.csr_matrix((found @ of_column).toarray() == 0, dtype=found.dtype)
+        return (found + unknown @ of_column.T.multiply(self.medians_)).tocsr()
