@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import DecisionClassifier, MLkNNClassifier, TableClassifier, VPCMEClassifier
@@ -127,6 +127,7 @@ def test_searches_and_scores():
     assert set(search.best_params_) == set(grid)
     frame = predict_frame(search.best_estimator_, X.head(2))
     assert frame.columns.tolist() == sorted(LABELS)
+    assert (frame - y.head(2)).to_numpy().min() >= -1  # no unsigned integers, which wrap around
     whole = film_frame()
     search = GridSearchCV(small(labels=LABELS), {"estimator__n_neighbors": [1, 5]}, cv=2).fit(whole)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -143,6 +144,11 @@ def test_scikit_learns_classifiers_and_decisions():
     assert forest.predict(frame).shape == (60, 3)
     labels, scores = forest.predict_with_scores(frame)
     assert scores.shape == labels.shape
+    np.testing.assert_array_equal(forest.predict_proba(frame), scores)
+    X, y = split_labels(frame, LABELS)
+    proba = cross_val_predict(clone(forest), X, y, cv=3, method="predict_proba")
+    assert proba.shape == scores.shape
+    assert TableClassifier(RidgeClassifier()).fit(X, y).score(X, y) > 0.5  # -1 is one of its codes
     decided = TableClassifier(DecisionClassifier(MLkNNClassifier(), "f1"), labels=LABELS).fit(frame)
     assert decided.thresholds_.shape == (3,)
     weights = np.r_[np.ones(30), np.zeros(30)]

@@ -25,7 +25,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
-from labelkin.metrics._estimators import label_thresholds, labels_and_scores
+from labelkin.metrics._estimators import label_thresholds, labels_and_scores, score_matrix
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
@@ -103,7 +103,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     Attributes
     ----------
     pipeline_ : Pipeline
-        The preparation of the columns and the classifier, both fitted.
+        The preparation of the columns and the classifier, both fitted. It takes rows as
+        ``schema_.read`` returns them.
     estimator_ : estimator
         The fitted classifier, the last step of `pipeline_`.
     columns_ : dict of str to str, or None
@@ -115,7 +116,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     label_names_ : ndarray of shape (n_labels,)
         Names of the labels, where the table or y has any.
     classes_ : ndarray of shape (n_labels, 2)
-        As in `estimator_`.
+        0 and 1 for each label.
     guesses_ : list of str
         What was guessed about the table.
     fingerprint_ : list of str
@@ -244,6 +245,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
+        if target.dtype == np.uint8:
+            target = target.astype(np.int8)  # RidgeClassifier, for one, writes -1 for 0
         if names and target.ndim == 2 and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
@@ -324,7 +327,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     @property
     def classes_(self) -> Any:
         """The classes of the fitted classifier."""
-        return self.estimator_.classes_
+        found = self.estimator_.classes_
+        # An array, not a list of arrays: cross_val_predict reads its shape.
+        return np.tile([0, 1], (len(found), 1)) if isinstance(found, list) else found
 
     @property
     def estimator_(self) -> Any:
@@ -431,7 +436,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:
             features = self._read(X)  # first, as it checks that the model is fitted
-            return getattr(self.pipeline_, method)(features)
+            found = getattr(self.pipeline_, method)(features)
+            # Forests and others of scikit-learn return a list with one array per label.
+            return score_matrix(self.pipeline_, found) if isinstance(found, list) else found
         return self.predict_with_scores(X)[method != "predict"]
 
     def predict_with_scores(self, X: Any) -> tuple[Any, Any]:

@@ -306,4 +306,7 @@ def split_labels(data: Any, labels: Labels | None = None, **options: Any) -> tup
     target, rows = found.drop_unknown(found.read(table))
     X = _safe_indexing(X, rows)
     index = getattr(X, "index", None)
-    return X, import_optional("pandas").DataFrame(target, index, list(found.names))
+    frame, names = import_optional("pandas").DataFrame, list(found.names)
+    if sparse.issparse(target):  # thousands of tags
+        return X, frame.sparse.from_spmatrix(target, index, names)
+    return X, frame(target.astype(np.int64) if target.dtype == np.uint8 else target, index, names)
