@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 
 from labelkin._utils.labels import (
     MANY_LABELS,
+    check_label_order,
     check_target_given,
     fits_unknown,
     label_names,
@@ -245,6 +246,12 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
+        if _has_other_order(X, y):
+            warnings.warn(
+                "X and y have the same index in another order, and rows are matched by position: "
+                "pass y.loc[X.index] if they belong together by the index.",
+                stacklevel=3,
+            )
         if target.dtype == np.uint8:
             target = target.astype(np.int8)  # RidgeClassifier, for one, writes -1 for 0
         if names and target.ndim == 2 and not sparse.issparse(target):
@@ -382,8 +389,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             Rows as in `predict`.
-        y : array-like of shape (n_samples, n_labels), default=None
-            Their labels; None: they are in X, as in ``fit``. Unknown ones do not count.
+        y : DataFrame, Series, array-like, str, list of str or int, default=None
+            Their labels, in any form that ``fit`` takes; None: they are in X. Unknown ones do not
+            count.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -392,9 +400,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        table = RawTable.of(X)
+        table, notes = RawTable.of(X), list[str]()
         if y is None or names_columns(y, table):
-            y = self.label_columns_.read(table)
+            y = self.label_columns_.read(table, notes)
+        check_label_order(self, y)
+        y = self.label_columns_.read_target(y, notes)
+        for note in notes:  # on labels that count as absent
+            warnings.warn(note, stacklevel=2)
         return super().score(X, y, sample_weight)
 
     @property
@@ -503,6 +515,15 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _has_other_order(X: Any, y: Any) -> bool:
+    """Return whether two tables of pandas have the same distinct index labels in another order."""
+    one: Any = getattr(X, "index", None)
+    other: Any = getattr(y, "index", None)
+    if not hasattr(one, "equals") or not hasattr(other, "equals") or one.equals(other):
+        return False
+    return one.is_unique and len(one) == len(other) and bool(one.isin(other).all())
 
 
 def _names_of(model: Any) -> tuple[str, ...]:

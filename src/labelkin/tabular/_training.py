@@ -181,7 +181,7 @@ def find_training_data(
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
     copies = [] if schema is columns else _find_copies(table, schema, found, X, y)
     if copies:
-        text = f"{join_names(copies)}: kept as a feature"
+        text = f"{join_names(copies)}: kept as a feature; leave out what new rows do not have"
         table.guesses.append(Guess(text, ("ignore",), True))
     features = list[str]() if schema is columns else [*(schema.columns or ())]
     for label in named:  # a tracker repeats the name of a column of tags
