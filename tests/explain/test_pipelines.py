@@ -140,7 +140,7 @@ def test_matrices():
     forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="background is needed"):
         explain(forest, X[0])
-    with pytest.raises(ValueError, match="x must be one sample, got 2"):
+    with pytest.raises(ValueError, match=r"x must be one sample, got 2.* pass x.ravel\(\)"):
         explain(forest, X[:2])
     assert explain(forest, X[0], background=X, feature_names=list("abcde")).features == list(
         "abcde"

@@ -261,7 +261,8 @@ def _as_one_row(x: Any) -> Any:
         raise TypeError("x must be a row of a table or an array: pass pandas.DataFrame([x]).")
     row = np.reshape(x, (1, -1)) if not sparse.issparse(x) and np.ndim(x) == 1 else x
     if (count := _num_samples(row)) != 1:
-        raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
+        text = "explain them one after the other, or pass x.ravel() if it is one image."
+        raise ValueError(f"x must be one sample, got {count}: {text}")
     return row
 
 

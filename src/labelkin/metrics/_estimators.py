@@ -28,8 +28,8 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int, keep_sparse: bool = 
         scores = estimator.decision_function(X)
     else:
         raise ValueError(
-            f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
-            "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
+            f"{type(estimator).__name__} has neither predict_proba nor decision_function: use its "
+            "label sets, without proba=True or with a metric such as 'f1' or 'hamming_loss'."
         )
     if keep_sparse and sparse.issparse(scores):
         return scores
