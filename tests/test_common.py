@@ -349,6 +349,7 @@ BAD = {
     "NaN": (lambda X, Y: (np.where(X > 1, np.nan, X), Y), "NaN"),
     "infinity": (lambda X, Y: (np.where(X > 1, np.inf, X), Y), "infinity"),
     "X a vector": (lambda X, Y: (X[:, 0], Y), "Expected 2D array"),
+    "X of images": (lambda X, Y: (X[:, None, :], Y), r"pass X\.reshape\(len\(X\), -1\)"),
     "X of words": (lambda X, Y: (np.char.add(X.astype(str), "x"), Y), "could not convert|dtype"),
     "fewer rows in Y": (lambda X, Y: (X, Y[:-1]), "inconsistent numbers of samples"),
     "Y not binary": (lambda X, Y: (X, Y + 1), "must hold only 0 and 1"),

@@ -73,6 +73,11 @@ def validate_rows(
     one is named.
     """
     xp = namespace(X)
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f"X must have one row of features per sample, not {X.ndim} dimensions: pass "
+            "X.reshape(len(X), -1)."
+        )
     dtype = (xp.float64, xp.float32) if dtype is None else dtype
     X = validate_data(estimator, X, accept_sparse="csr", dtype=dtype, reset=reset)
     if sparse.issparse(X):

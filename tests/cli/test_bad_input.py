@@ -76,7 +76,7 @@ def _write_samples():
         .encode(),
         "mixed.csv": b"w,y\nmany,1\n" + b"".join(b"%d,0\n" % i for i in range(60)),
         "notags.csv": b"body,tags\nhello there,\nyes indeed,\n",
-        "nowords.csv": b"body,a,b\n!,0,1\n?!,1,0\n..,1,1\n",
+        "nowords.csv": b'body,a,b\n-,0,1\n";",1,0\n/,1,1\n',
         "renamed.csv": NUMBERS.replace("x,", "xx,").encode(),
         "fewer.csv": b"x\n1\n",
         "letters.csv": b"x,z\n1,2\nabc,3\n",
@@ -122,7 +122,7 @@ fit folder.csv --labels a,b                         # folder
 fit noformat.dat --labels a,b                       # no known format
 fit n.csv                                           # the label columns are unknown
 fit n.csv --labels a,c                              # no column 'c'
-fit n.csv --labels A,b                              # could be meant: a
+fit n.csv --labels aa,b                             # could be meant: a
 fit n.csv --labels a,a                              # named twice
 fit n.csv --labels ,                                # no label column
 fit n.csv --labels 9                                # 9 label columns are requested
@@ -259,8 +259,8 @@ predict films.labelkin posts.csv                       # no column 'plot'
 predict n.labelkin n.csv --id name                     # no column 'name'
 predict n.labelkin n.csv --top -1                      # --top
 predict n.labelkin n.csv --top many                    # --top
-predict n.labelkin n.csv --out p.txt                   # end the name in .csv, .parquet or .jsonl
-predict n.labelkin n.csv --out p                       # end the name in .csv, .parquet or .jsonl
+predict n.labelkin n.csv --out p.txt                   # end the name in .csv, .xlsx, .parquet or .jsonl
+predict n.labelkin n.csv --out p                       # end the name in .csv, .xlsx, .parquet or .jsonl
 predict n.labelkin n.csv --out p.parquet.gz            # end the name in
 predict n.labelkin n.csv --out taken.csv               # exists already
 predict n.labelkin n.csv --out n.csv --overwrite       # is also an input

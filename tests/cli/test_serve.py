@@ -209,7 +209,7 @@ def test_a_very_long_text_is_explained_by_a_few_words(folder):
         tried.extend(rows["plot"])
         return np.full((len(rows), 3), 0.5)
 
-    found = explain_parts(proba, row, find_vectorizers(saved.classifier), None, 400)
+    found = explain_parts(proba, row, find_vectorizers(saved.classifier), None, 400, {})
     # Eight of twelve parts: all rows together hold two million words.
     assert len(found["features"]) == len(tried) - 1 == 8
     assert tried[0] == text.replace(" unknown", "")

@@ -228,6 +228,7 @@ def test_bad_thresholds_by_hand():
         ({"obesitas": 0.2}, "'obesitas', which y does not have.*obesity"),
         ({3: 0.2}, "label 3, which y does not have"),
         ({"gout": "low"}, "must be a number, got 'low'"),
+        ({"gout": 20}, "must be a probability, got 20"),
         ([0.2, 0.3, 0.4], "cut must be one number, or for decision='fixed' one per label"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import logit
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -138,7 +140,7 @@ def test_matrices():
     forest = RandomForestClassifier(10, random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="background is needed"):
         explain(forest, X[0])
-    with pytest.raises(ValueError, match="x must be one sample, got 2"):
+    with pytest.raises(ValueError, match=r"x must be one sample, got 2.* pass x.ravel\(\)"):
         explain(forest, X[:2])
     assert explain(forest, X[0], background=X, feature_names=list("abcde")).features == list(
         "abcde"
@@ -162,3 +164,38 @@ def test_a_classifier_of_tables(tickets):
     assert why.strongest_features("us", 1)[0][0].startswith("country = ")
     assert 'training row 0 "App crashes' in str(why)
     assert str(explain(model, X.iloc[[0]], training=X)) == str(why)
+    with pytest.raises(TypeError, match=r"pass pandas.DataFrame\(\[x\]\)"):
+        model.explain(X.iloc[0].to_dict())
+
+
+class NoLearning(TransformerMixin, BaseEstimator):
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+@pytest.mark.parametrize(
+    "classifier", [MultiLabelLogisticRegression(C=1.0), RandomForestClassifier(10, random_state=0)]
+)
+def test_a_classifier_of_tables_inside_others(classifier, tickets):
+    X, Y = tickets
+    X = X.assign(
+        price=[f"{i}.50 €" for i in range(60)],
+        paid=pandas.array([pandas.NA, True, False] * 20, dtype="boolean"),
+        wait=pandas.to_timedelta(np.arange(60) % 7, unit="min"),
+    )
+    table = TableClassifier(classifier)
+    alone = explain(clone(table).fit(X, Y), X.head(1))
+    for model in (
+        GridSearchCV(table, {"trend": [False]}, cv=2),
+        make_pipeline(clone(table)),
+        DecisionClassifier(clone(table), "fixed"),
+    ):
+        why = explain(model.fit(X, Y), X.head(1))
+        assert why.features == alone.features
+        np.testing.assert_allclose(why.feature_effects, alone.feature_effects)
+    why = explain(make_pipeline(NoLearning(), table).fit(X, Y), X.head(1))
+    assert {"country", "price"} <= {*why.features}
+    np.testing.assert_allclose(why.probability, alone.probability)

@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 
 from labelkin import DecisionClassifier, MLkNNClassifier, TableClassifier, VPCMEClassifier
@@ -127,11 +127,22 @@ def test_searches_and_scores():
     assert set(search.best_params_) == set(grid)
     frame = predict_frame(search.best_estimator_, X.head(2))
     assert frame.columns.tolist() == sorted(LABELS)
+    assert (frame - y.head(2)).to_numpy().min() >= -1  # no unsigned integers, which wrap around
     whole = film_frame()
     search = GridSearchCV(small(labels=LABELS), {"estimator__n_neighbors": [1, 5]}, cv=2).fit(whole)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     best = search.best_estimator_
     assert best.score(whole) == best.score(whole, whole[LABELS]) == best.score(whole, LABELS)
+    words = whole[LABELS].replace({0: "no", 1: "yes"})
+    assert best.score(whole, words) == best.score(whole)
+    assert np.isfinite(cross_val_score(small(), X, words, cv=3)).all()
+    for form in (";".join, list):
+        tags = with_tags(whole, form)["tags"]
+        model = small().fit(X, tags)
+        assert model.score(X, tags) == model.score(X, y)
+        tags[0] = form(["western"])
+        with pytest.warns(UserWarning, match="y: labels unknown to the model .*: western"):
+            model.score(X, tags)
     for method in (small().score, small().explain):
         with pytest.raises(NotFittedError):
             method(whole)
@@ -143,6 +154,11 @@ def test_scikit_learns_classifiers_and_decisions():
     assert forest.predict(frame).shape == (60, 3)
     labels, scores = forest.predict_with_scores(frame)
     assert scores.shape == labels.shape
+    np.testing.assert_array_equal(forest.predict_proba(frame), scores)
+    X, y = split_labels(frame, LABELS)
+    proba = cross_val_predict(clone(forest), X, y, cv=3, method="predict_proba")
+    assert proba.shape == scores.shape
+    assert TableClassifier(RidgeClassifier()).fit(X, y).score(X, y) > 0.5  # -1 is one of its codes
     decided = TableClassifier(DecisionClassifier(MLkNNClassifier(), "f1"), labels=LABELS).fit(frame)
     assert decided.thresholds_.shape == (3,)
     weights = np.r_[np.ones(30), np.zeros(30)]
@@ -181,6 +197,13 @@ def test_errors_name_the_column_and_the_cure():
     for words in (frame["plot"], frame["plot"].tolist(), frame.astype(str).to_numpy()):
         with pytest.raises(ValueError, match="X must be a DataFrame if it holds words"):
             small().fit(words, frame[LABELS])
+    for wrong, cure in (
+        (frame["plot"], r"X\.to_frame\(\) for one column"),
+        (frame.iloc[0], r"X\.to_frame\(\)\.T for one row"),
+        ("films.csv", "labelkin.datasets.read_table"),
+    ):
+        with pytest.raises(ValueError, match=cure):
+            model.predict(wrong)
 
 
 def test_a_copy_of_a_label_is_noted():
@@ -204,6 +227,17 @@ def test_a_copy_of_a_label_is_noted():
     with pytest.warns(UserWarning, match="n is a copy of the number of labels of a row: kept"):
         small(labels=LABELS).fit(frame.assign(n=frame[list(LABELS)].sum(axis=1)))
     small(labels=LABELS, columns={"again": "ignore", "seen": "ignore"}).fit(words)
+    with pytest.warns(UserWarning, match="again is a copy of the label drama"):
+        inside = DecisionClassifier(small(), cv=2).fit(copied.drop(columns="seen"), frame[LABELS])
+    assert {*LABELS}.isdisjoint(inside.estimator_.columns_)
+
+
+def test_rows_in_another_order_than_the_labels_are_noted():
+    X, y = split_labels(film_frame(), LABELS)
+    with pytest.warns(UserWarning, match=r"matched by position: pass y\.loc\[X\.index\]"):
+        small().fit(X[::-1], y)
+    small().fit(X[::-1], y[::-1])
+    small().fit(X[1::2], y[1::2].reset_index(drop=True))
 
 
 def test_a_lazy_frame_is_refused():
@@ -309,7 +343,8 @@ def test_intervals_are_categories_and_columns_may_have_several_names():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ({"x": [1.0, 2.0] * 20}, "pass pandas.DataFrame"),
+        ({"x": [1.0, 2.0] * 20}, r"pass pandas.DataFrame\(X\)"),
+        ({"x": 1.0, "z": "word"}, r"pass pandas.DataFrame\(\[X\]\)"),
         ([{"x": 1.0}, {"x": 2.0}] * 20, "pass pandas.DataFrame"),
         (pd.DataFrame({"x": pd.period_range("2025", periods=40)}), "convert them, or leave"),
         (pd.DataFrame({"x": [1, np.inf] * 20}), "write a number, or none if unknown"),

@@ -7,7 +7,9 @@ pd = pytest.importorskip("pandas")
 
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Perceptron
 from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 
 from labelkin import DecisionClassifier, MLkNNClassifier
@@ -61,3 +63,9 @@ def test_arrays_have_numbers_for_names(texts):
     assert list(frame.index) == list(range(len(X)))
     with pytest.raises(ValueError, match="label_names has 1 names, but the model predicts 2"):
         predict_frame(model, X, label_names=["a"])
+
+
+def test_scores_of_a_classifier_without_any(texts):
+    model = make_pipeline(TfidfVectorizer(), MultiOutputClassifier(Perceptron()))
+    with pytest.raises(ValueError, match=r"neither predict_proba nor .* without proba=True"):
+        predict_frame(model.fit(texts["text"], texts[NAMES]), texts["text"], proba=True)

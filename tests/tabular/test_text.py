@@ -153,6 +153,8 @@ def test_an_embedding_by_a_name():
 
 def test_missing_texts_are_empty():
     features = TextFeatures(embedding=None).fit(["one red", None, float("nan")])
+    with pytest.raises(ValueError, match=r"not one text: pass \[X\]"):
+        features.transform("a cat")
     assert features.transform([None, "red"]).toarray().tolist() == [[0, 0], [0, 1]]
 
 

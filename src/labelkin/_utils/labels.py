@@ -87,7 +87,8 @@ def as_target(Y: Any) -> Any:
     """Return a target as an array, unchanged if it is one; raise an error for lists of sets."""
     cure = (
         "y must be a matrix of 0 and 1, one column per label, not a list of label sets: "
-        "encode them with sklearn.preprocessing.MultiLabelBinarizer."
+        "encode them with sklearn.preprocessing.MultiLabelBinarizer or "
+        "labelkin.tabular.split_labels."
     )
     try:
         array = Y if hasattr(Y, "ndim") else np.asarray(Y)
@@ -171,10 +172,11 @@ def is_missing(value: Any) -> bool:
 def _not_binary(values: Any, wrong: Any, name: str) -> str:
     """Return the error for a matrix that holds a `wrong` value, with the cure for its kind."""
     found, cure = str(wrong), "turn scores into labels with a threshold"
-    if isinstance(wrong, str):
+    if isinstance(wrong, str | list | tuple | set):
         words = sorted({str(value) for value in np.ravel(values)})
-        cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer"
-        if len(words) <= 2:
+        cure = "encode label sets with sklearn.preprocessing.MultiLabelBinarizer or "
+        cure += "labelkin.tabular.split_labels"
+        if len(words) <= 2 and isinstance(wrong, str):
             found, yes = " and ".join(words), repr(words[-1])
             cure = (
                 f"use ({name} == {yes}).astype(int), if {yes} means that a label applies, or {cure}"

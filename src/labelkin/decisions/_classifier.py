@@ -196,6 +196,8 @@ class DecisionClassifier(WrappingClassifier):
                 )
             if not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
                 raise ValueError(f"cut[{label!r}] must be a number, got {threshold!r}.")
+            if hasattr(self._estimator, "predict_proba") and not 0 <= float(threshold) <= 1:
+                raise ValueError(f"cut[{label!r}] must be a probability, got {threshold!r}.")
             found[numbers[label]] = float(threshold)
         return found
 

@@ -50,7 +50,10 @@ class WrappingClassifier(MetaClassifier):
         if self._one_target or (single and target.shape[1] == 1):
             return target.ravel()
         inside = [estimator, *estimator.get_params().values()]
-        by_name = any(isinstance(one, WrappingClassifier) for one in inside)
+        # A TableClassifier, which has `labels`, leaves out columns of X with their names.
+        by_name = any(
+            isinstance(one, WrappingClassifier) or hasattr(one, "labels") for one in inside
+        )
         pandas = sys.modules.get("pandas")  # loaded where y is a DataFrame
         if pandas is None or not by_name or not hasattr(self, "label_names_"):
             return target

@@ -261,9 +261,9 @@ def _label_matrix(y: Any, *names: Sequence[str] | None) -> tuple[Matrix, tuple[s
     """
     matrix, known = split_unknown(y, "y")
     if known is None and matrix.shape[1] >= MANY_LABELS:
-        labels = sparse.csr_array(matrix, dtype=np.uint8)
+        labels = sparse.csr_array(matrix)
     else:
-        labels = as_dense(matrix).astype(np.uint8)
+        labels = as_dense(matrix)
         labels = labels if known is None else np.where(known, labels, np.nan)
     columns = getattr(y, "columns", None)
     numbers = [str(number) for number in range(labels.shape[1])]

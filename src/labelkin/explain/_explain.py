@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from labelkin._utils.labels import label_names, label_names_of
+from labelkin._utils.labels import is_missing, label_names, label_names_of
 from labelkin._utils.names import abbreviate, show_value
 from labelkin._utils.optional import import_optional
 from labelkin.base import Matrix
 from labelkin.explain._explanation import Explanation
 from labelkin.explain._fields import CHANGED, as_log_odds, occlude_features, typical_values
-from labelkin.metrics._estimators import estimator_scores, labels_and_scores
+from labelkin.metrics._estimators import estimator_scores, labels_and_scores, transformers_of
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
@@ -130,9 +130,9 @@ def explain(
         model, x = moved, to_host(x)
     is_text = isinstance(x, str) or (np.shape(x) == (1,) and isinstance(np.asarray(x)[0], str))
     row: Any = [str(np.asarray(x).item())] if is_text else _as_one_row(x)
-    if hasattr(model, "schema_"):  # a TableClassifier
-        row = model.schema_.read(row)
     steps, classifier = _split(model)
+    if steps and hasattr(steps[0], "read"):  # the schema of a TableClassifier
+        row = steps.pop(0).read(row)
     vectorizers = find_vectorizers(model)
     is_table = is_text or hasattr(row, "iloc")
 
@@ -141,7 +141,7 @@ def explain(
     z, own_typical = row, None
     if has_own := hasattr(classifier, "_explain_row"):
         for step in steps:
-            z = step.transform(z)
+            z = step.read(z) if hasattr(step, "read") else step.transform(z)
         if (moved := ensure_on_host(classifier)) is not classifier:
             classifier, z = moved, to_host(z)
         z = classifier._validate_predict(z)
@@ -165,7 +165,8 @@ def explain(
             found |= occlude_features(classifier._proba, z, own_typical, max_features)
         elif is_table and (steps or background is not None or not has_own):
             by_parts = True
-            found |= explain_parts(proba, row, vectorizers, background, max_features)
+            others = _other_categories(model)
+            found |= explain_parts(proba, row, vectorizers, background, max_features, others)
         elif background is not None or sparse.issparse(row):
             typical = np.zeros((2, row.shape[1]))  # a single sample is not typical
             if background is not None and background.shape[0] > 1:
@@ -222,8 +223,7 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
 
     One that is the first step itself takes texts without a column; its name is empty.
     """
-    steps, _ = _split(model)
-    first = steps[0] if steps else None
+    first = next((step for step in _split(model)[0] if not hasattr(step, "read")), None)
     words = getattr(first, "words_", first)  # of `TextFeatures`
     if hasattr(words, "build_analyzer"):
         return {"": words}
@@ -235,28 +235,47 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
     return found
 
 
+def _other_categories(model: Any) -> dict[str, Any]:
+    """Return, by column, the category that a missing one counts as, and the next frequent one."""
+    found = {}
+    for step in _split(model)[0]:
+        for _, part, columns in getattr(step, "transformers_", ()):
+            last = part.steps[-1][1] if hasattr(part, "steps") else part
+            usual = getattr(last, "usual_", [])
+            found |= {name: two for name, two in zip(columns, usual, strict=False) if len(two) == 2}
+    return found
+
+
 def _split(model: Any) -> tuple[list[Any], Any]:
-    """Return the transformers before the classifier, and the classifier inside all wrappers."""
+    """Return the transformers before the classifier, and the classifier inside all wrappers.
+
+    Before those of a TableClassifier is its schema, which reads rows.
+    """
     steps: list[Any] = []
     while True:
         if hasattr(model, "steps"):
-            steps += [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+            steps += transformers_of(model)
             model = model.steps[-1][1]
-            continue
-        inner = [name for name in ("pipeline_", "best_estimator_", "estimator_")
-                 if hasattr(model, name)]  # fmt: skip
-        if not inner or (hasattr(model, "explain") and inner[0] != "pipeline_"):
-            return steps, model
-        model = getattr(model, inner[0])
+        elif hasattr(model, "schema_"):
+            steps.append(model.schema_)
+            model = model.pipeline_
+        else:
+            inner = [one for one in ("best_estimator_", "estimator_") if hasattr(model, one)]
+            if not inner or hasattr(model, "explain"):
+                return steps, model
+            model = getattr(model, inner[0])
 
 
 def _as_one_row(x: Any) -> Any:
     """Return one sample as a table of one row; a row of a DataFrame keeps its names."""
     if hasattr(x, "to_frame") and np.ndim(x) == 1:
         return x.to_frame().T.infer_objects()
+    if isinstance(x, dict):
+        raise TypeError("x must be a row of a table or an array: pass pandas.DataFrame([x]).")
     row = np.reshape(x, (1, -1)) if not sparse.issparse(x) and np.ndim(x) == 1 else x
     if (count := _num_samples(row)) != 1:
-        raise ValueError(f"x must be one sample, got {count}: explain them one after the other.")
+        text = "explain them one after the other, or pass x.ravel() if it is one image."
+        raise ValueError(f"x must be one sample, got {count}: {text}")
     return row
 
 
@@ -279,6 +298,8 @@ def _names_out(step: Any, names: Any) -> Any:
     also the name of a column. All features made of a category or a date have the name of its
     column; a word of a text is a pair of its column and itself. An n-gram is a tuple of itself.
     """
+    if hasattr(step, "read"):
+        return step.feature_names or names
     if hasattr(step, "transformers_"):
         found: list[Any] = []
         for _, part, columns in step.transformers_:
@@ -336,17 +357,23 @@ def _in_words(
         features.append(f"{column}: {shown}" if column and len(written) > 1 else shown)
         is_column = not column and "" not in written and word in getattr(row, "columns", ())
         value = row[word].iloc[0] if is_column else None
-        values.append(np.nan if is_column and (value is None or value != value) else value)
+        values.append(np.nan if is_column and is_missing(value) else value)
     return {"features": features, "feature_values": values, "feature_effects": total}
 
 
 def explain_parts(
-    proba: Any, row: Any, vectorizers: dict[str, Any], background: Any, max_parts: int
+    proba: Any,
+    row: Any,
+    vectorizers: dict[str, Any],
+    background: Any,
+    max_parts: int,
+    others: dict[str, Any],
 ) -> dict[str, Any]:
     """Return the fields about words and columns: each is removed, and the labels predicted again.
 
     Columns with a vectorizer are texts, whose parts are words. Other values become typical ones of
-    `background`, or missing.
+    `background`, or missing. A category that a missing one counts as becomes the next frequent one:
+    `others` has both, by column.
     """
     typical: dict[str, Any] = {}
     if background is not None:  # medians of numbers, and the most frequent of other values
@@ -367,11 +394,15 @@ def explain_parts(
     parts: list[tuple[str, Any, dict[str, Any]]] = []  # name, value, and what takes its place
     for column, value in cells.items():
         if column not in words:
-            parts.append((column, value, {column: typical.get(column)}))
+            other = typical.get(column)
+            usual, following = others.get(column, (None, None))
+            if str(value) == usual and other in (None, value):
+                other = following
+            parts.append((column, value, {column: other}))
             continue
-        for word, others in islice(words[column].items(), most):
+        for word, rest in islice(words[column].items(), most):
             name = word if len(vectorizers) == 1 else f"{column}: {word}"
-            parts.append((name, None, {column: others}))
+            parts.append((name, None, {column: rest}))
     del parts[most:]
     changed = [cells, *(cells | change for _, _, change in parts)]
     rows: Any = [one[""] for one in changed] if is_text else None
@@ -448,4 +479,4 @@ def _words_as_written(vectorizer: Any, text: str) -> dict[str, str]:
 def _cells(X: Any, row: int) -> dict[str, Any]:
     """Return the values of a row that are not missing, by their columns."""
     cells = {name: X[name].iloc[row] for name in X.columns}
-    return {name: cell for name, cell in cells.items() if cell is not None and cell == cell}
+    return {name: cell for name, cell in cells.items() if not is_missing(cell)}

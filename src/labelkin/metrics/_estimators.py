@@ -28,12 +28,12 @@ def estimator_scores(estimator: Any, X: Any, n_labels: int, keep_sparse: bool = 
         scores = estimator.decision_function(X)
     else:
         raise ValueError(
-            f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
-            "choose a metric of label sets, such as 'f1' or 'hamming_loss'."
+            f"{type(estimator).__name__} has neither predict_proba nor decision_function: use its "
+            "label sets, without proba=True or with a metric such as 'f1' or 'hamming_loss'."
         )
     if keep_sparse and sparse.issparse(scores):
         return scores
-    return _score_matrix(estimator, scores, n_labels)
+    return score_matrix(estimator, scores, n_labels)
 
 
 def class_proba(classifier: Any, X: Any) -> np.ndarray:
@@ -67,8 +67,8 @@ def squash(decision: np.ndarray) -> np.ndarray:
     return np.where(decision > 0, np.maximum(proba, above), np.minimum(proba, below))
 
 
-def _score_matrix(estimator: Any, scores: Any, n_labels: int) -> np.ndarray:
-    """Return scores in any of the forms above as one array."""
+def score_matrix(estimator: Any, scores: Any, n_labels: int = 0) -> np.ndarray:
+    """Return scores in any of the forms of `estimator_scores` as one array."""
     classes: Any = getattr(estimator, "classes_", None)
     if isinstance(scores, list):
         known = classes if classes is not None else [(0, 1)] * len(scores)
@@ -100,17 +100,25 @@ def labels_and_scores(estimator: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
         return estimator.predict_with_scores(X)
     steps = getattr(estimator, "steps", [])
     if len(steps) > 1:  # a pipeline: its transformers run once
-        X, estimator = estimator[:-1].transform(X), steps[-1][1]
+        # One by one: a slice of a pipeline counts as unfitted if its last step learns nothing.
+        for step in transformers_of(estimator):
+            X = step.transform(X)
+        estimator = steps[-1][1]
     if hasattr(estimator, "_predict_with_proba"):
         predicted, proba = estimator._predict_with_proba(X)
         if sparse.issparse(proba):  # of thousands of labels
             return predicted, proba
         labels = _label_matrix(estimator, predicted)
-        return labels, _score_matrix(estimator, proba, labels.shape[1])
+        return labels, score_matrix(estimator, proba, labels.shape[1])
     labels = estimator_labels(estimator, X)
     if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
         return labels, labels.astype(float)
     return labels, estimator_scores(estimator, X, labels.shape[1])
+
+
+def transformers_of(pipeline: Any) -> list[Any]:
+    """Return the steps of a pipeline before the last."""
+    return [step for _, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
 
 
 def _label_matrix(estimator: Any, predicted: Any) -> np.ndarray:

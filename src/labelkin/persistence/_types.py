@@ -175,11 +175,11 @@ def _check_categories(encoder: Any) -> None:
     _check_equal(encoder, len(sizes), _width(encoder))
 
 
-def _check_median_categories(encoder: Any) -> None:
-    """Check that there is one median per category."""
+def _check_shares(encoder: Any) -> None:
+    """Check that there is one share per category."""
     _check_categories(encoder)
     if "categories_" in vars(encoder):
-        check_vector(encoder.medians_, "f", sum(map(len, encoder.categories_)))
+        check_vector(encoder.shares_, "f", sum(map(len, encoder.categories_)))
 
 
 def _check_counts(counts: Any) -> None:
@@ -325,10 +325,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "many.Words": ("labelkin.many._sources.Words", _none),
     "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
     "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
-    "tabular.CategoryEncoder": (
-        "labelkin.tabular._categories.CategoryEncoder",
-        _check_median_categories,
-    ),
+    "tabular.CategoryEncoder": ("labelkin.tabular._categories.CategoryEncoder", _check_shares),
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
     "tabular.LabelColumns": ("labelkin.tabular._labels.LabelColumns", _check_label_columns),
     "tabular.NGrams": ("labelkin.tabular._text.NGrams", _none),

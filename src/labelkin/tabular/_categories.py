@@ -17,15 +17,30 @@ class CategoryEncoder(OneHotEncoder):
 
     Attributes
     ----------
-    medians_ : ndarray
-        1 for each category that more than half of the training rows have, otherwise 0.
+    shares_ : ndarray
+        Share of the training rows in each category.
     """
 
     def fit(self, X: Any, y: Any = None) -> "CategoryEncoder":
-        """Find the categories of each column, and those of most rows."""
+        """Find the categories of each column, and their shares."""
         super().fit(X)
-        self.medians_ = (np.asarray(super().transform(X).mean(axis=0)).ravel() > 0.5).astype(float)
+        self.shares_ = np.asarray(super().transform(X).mean(axis=0)).ravel()
         return self
+
+    @property
+    def medians_(self) -> np.ndarray:
+        """1 for each category that more than half of the training rows have, otherwise 0."""
+        return (self.shares_ > 0.5).astype(np.float64)
+
+    @property
+    def usual_(self) -> list[list[str]]:
+        """The two most frequent categories of each column of which one is that of most rows."""
+        ends = np.cumsum([len(categories) for categories in self.categories_])
+        found = zip(self.categories_, np.split(self.shares_, ends[:-1]), strict=True)
+        return [
+            [*categories[np.argsort(-shares, kind="stable")[:2]]] if shares.max() > 0.5 else []
+            for categories, shares in found
+        ]
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the columns of all categories."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit
 
 from labelkin._utils.labels import (
     MANY_LABELS,
+    check_label_order,
     check_target_given,
     fits_unknown,
     label_names,
@@ -25,7 +26,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
-from labelkin.metrics._estimators import label_thresholds, labels_and_scores
+from labelkin.metrics._estimators import label_thresholds, labels_and_scores, score_matrix
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
@@ -103,7 +104,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     Attributes
     ----------
     pipeline_ : Pipeline
-        The preparation of the columns and the classifier, both fitted.
+        The preparation of the columns and the classifier, both fitted. It takes rows as
+        ``schema_.read`` returns them.
     estimator_ : estimator
         The fitted classifier, the last step of `pipeline_`.
     columns_ : dict of str to str, or None
@@ -115,7 +117,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     label_names_ : ndarray of shape (n_labels,)
         Names of the labels, where the table or y has any.
     classes_ : ndarray of shape (n_labels, 2)
-        As in `estimator_`.
+        0 and 1 for each label.
     guesses_ : list of str
         What was guessed about the table.
     fingerprint_ : list of str
@@ -244,6 +246,14 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names
+        if _has_other_order(X, y):
+            warnings.warn(
+                "X and y have the same index in another order, and rows are matched by position: "
+                "pass y.loc[X.index] if they belong together by the index.",
+                stacklevel=3,
+            )
+        if target.dtype == np.uint8:
+            target = target.astype(np.int8)  # RidgeClassifier, for one, writes -1 for 0
         if names and target.ndim == 2 and not sparse.issparse(target):
             target = import_optional("pandas").DataFrame(target, columns=list(names))
 
@@ -324,7 +334,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     @property
     def classes_(self) -> Any:
         """The classes of the fitted classifier."""
-        return self.estimator_.classes_
+        found = self.estimator_.classes_
+        # An array, not a list of arrays: cross_val_predict reads its shape.
+        return np.tile([0, 1], (len(found), 1)) if isinstance(found, list) else found
 
     @property
     def estimator_(self) -> Any:
@@ -377,8 +389,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             Rows as in `predict`.
-        y : array-like of shape (n_samples, n_labels), default=None
-            Their labels; None: they are in X, as in ``fit``. Unknown ones do not count.
+        y : DataFrame, Series, array-like, str, list of str or int, default=None
+            Their labels, in any form that ``fit`` takes; None: they are in X. Unknown ones do not
+            count.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -387,9 +400,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        table = RawTable.of(X)
+        table, notes = RawTable.of(X), list[str]()
         if y is None or names_columns(y, table):
-            y = self.label_columns_.read(table)
+            y = self.label_columns_.read(table, notes)
+        check_label_order(self, y)
+        y = self.label_columns_.read_target(y, notes)
+        for note in notes:  # on labels that count as absent
+            warnings.warn(note, stacklevel=2)
         return super().score(X, y, sample_weight)
 
     @property
@@ -442,7 +459,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:
             features = self._read(X)  # first, as it checks that the model is fitted
-            return getattr(self.pipeline_, method)(features)
+            found = getattr(self.pipeline_, method)(features)
+            # Forests and others of scikit-learn return a list with one array per label.
+            return score_matrix(self.pipeline_, found) if isinstance(found, list) else found
         return self.predict_with_scores(X)[method != "predict"]
 
     def predict_with_scores(self, X: Any) -> tuple[Any, Any]:
@@ -507,6 +526,15 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _has_other_order(X: Any, y: Any) -> bool:
+    """Return whether two tables of pandas have the same distinct index labels in another order."""
+    one: Any = getattr(X, "index", None)
+    other: Any = getattr(y, "index", None)
+    if not hasattr(one, "equals") or not hasattr(other, "equals") or one.equals(other):
+        return False
+    return one.is_unique and len(one) == len(other) and bool(one.isin(other).all())
 
 
 def _names_of(model: Any) -> tuple[str, ...]:

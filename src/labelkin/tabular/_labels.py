@@ -1,7 +1,7 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
 from typing import Any
@@ -139,6 +139,19 @@ class LabelColumns:
         if self.column is not None:
             return self._read_tags(table, notes)
         return self._read_columns(table)
+
+    def read_target(self, y: Any, notes: list[str]) -> Any:
+        """Return a DataFrame of labels or a Series of tags as `read` does; numbers unchanged."""
+        is_series = hasattr(y, "to_frame")
+        if not hasattr(y, "columns") and (not is_series or len(self.columns) != 1):
+            return y
+        table = replace(RawTable.of(y.to_frame(self.columns[0]) if is_series else y), source="y")
+        if not {*self.columns} <= {*(table.names or ())}:
+            return y
+        kinds = {table.kind(name) for name in self.columns}
+        if kinds.isdisjoint(("string", "list")) and (is_series or self.missing is None):
+            return y
+        return self.read(table, notes)
 
     def drop_unknown(self, y: Any) -> tuple[Any, np.ndarray | None]:
         """Return labels without the rows to be left out, and the rows that are kept; None: all."""

@@ -77,7 +77,7 @@ def predict_frame(
     if proba:
         values = estimator_scores(model, X, n_labels=len(names) if names else 2)
     else:
-        values = estimator_labels(model, X)
+        values = estimator_labels(model, X).astype(np.int64)  # differences are signed
     if names is not None and len(names) != values.shape[1]:
         raise ValueError(
             f"label_names has {len(names)} names, but the model predicts {values.shape[1]} labels."

@@ -125,7 +125,7 @@ class Schema:
         if isinstance(columns, Schema):
             return columns
         columns = {normal_form(str(name)): kind for name, kind in (columns or {}).items()}
-        known = [*get_args(Kind), "ignore"]
+        known = [kind for kind in (*get_args(Kind), "ignore") if kind != "raw"]
         for name, chosen in columns.items():
             if chosen not in known:
                 raise ArgumentError(

@@ -88,6 +88,8 @@ def static_embeddings(texts: list[str]) -> np.ndarray:
 
 def _texts(X: Any) -> list[str]:
     """Return texts, given as a list or as one column, as a list; missing ones are empty."""
+    if isinstance(X, str):
+        raise ValueError("X must be a list of texts, not one text: pass [X].")
     return ["" if is_missing(text) else str(text) for text in np.asarray(X, dtype=object).ravel()]
 
 

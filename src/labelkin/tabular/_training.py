@@ -181,7 +181,7 @@ def find_training_data(
         notes.append(f"{table.source}: {left_out} with empty label cells left out")
     copies = [] if schema is columns else _find_copies(table, schema, found, X, y)
     if copies:
-        text = f"{join_names(copies)}: kept as a feature"
+        text = f"{join_names(copies)}: kept as a feature; leave out what new rows do not have"
         table.guesses.append(Guess(text, ("ignore",), True))
     features = list[str]() if schema is columns else [*(schema.columns or ())]
     for label in named:  # a tracker repeats the name of a column of tags
@@ -306,4 +306,7 @@ def split_labels(data: Any, labels: Labels | None = None, **options: Any) -> tup
     target, rows = found.drop_unknown(found.read(table))
     X = _safe_indexing(X, rows)
     index = getattr(X, "index", None)
-    return X, import_optional("pandas").DataFrame(target, index, list(found.names))
+    frame, names = import_optional("pandas").DataFrame, list(found.names)
+    if sparse.issparse(target):  # thousands of tags
+        return X, frame.sparse.from_spmatrix(target, index, names)
+    return X, frame(target.astype(np.int64) if target.dtype == np.uint8 else target, index, names)

@@ -118,7 +118,9 @@ class RawTable:
             return X
         first = X[0] if isinstance(X, list) and X else X
         if type(first) is dict:  # and not a DOK matrix, which is a dict, too
-            raise TypeError("X must be a DataFrame or an array: pass pandas.DataFrame(X).")
+            is_row = first is X and all(np.ndim(cell) == 0 for cell in X.values())
+            rows = "[X]" if is_row else "X"
+            raise TypeError(f"X must be a DataFrame or an array: pass pandas.DataFrame({rows}).")
         if hasattr(X, "collect"):  # polars
             raise TypeError("X must be a DataFrame, not a LazyFrame: pass X.collect().")
         if not hasattr(X, "columns"):
@@ -128,9 +130,13 @@ class RawTable:
             except (TypeError, ValueError) as error:
                 if not any(isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()):
                     raise
+                cure = "an array must hold numbers."
+                if hasattr(X, "to_frame"):
+                    cure = "pass X.to_frame() for one column, X.to_frame().T for one row."
+                elif isinstance(X, str | Path):
+                    cure = "read a file with labelkin.datasets.read_table."
                 raise type(error)(
-                    "X must be a DataFrame if it holds words, texts or dates; an array must hold "
-                    "numbers."
+                    f"X must be a DataFrame if it holds words, texts or dates; {cure}"
                 ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
