@@ -212,9 +212,11 @@ def test_codes_and_numbers_with_leading_zeros(tmp_path):
 def test_names_that_columns_share(tmp_path):
     (tmp_path / "t.csv").write_text("a,,a,a_2,a,\n1,2,3,4,5,6\n")
     found = read_table(tmp_path / "t.csv")
-    assert found.names == ["a", "", "a_3", "a_2", "a_4", "c6"]
+    assert found.names == ["a", "c2", "a_3", "a_2", "a_4", "c6"]
     assert found.data.iloc[0].tolist() == [1, 2, 3, 4, 5, 6]
-    assert found.guesses[0].text.endswith("renamed: a_3, a_4, c6")
+    assert found.guesses[0].text.endswith("renamed: c2, a_3, a_4, c6")
+    (tmp_path / "t.csv").write_text("a,,b,\n1,,2,\n")
+    assert read_table(tmp_path / "t.csv").names == ["a", "b"]
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
     assert RawTable.of(frame).names == ["a", "a_2"]
@@ -229,10 +231,10 @@ def test_names_that_columns_share(tmp_path):
         ("id,age,topics,\n,Answer,x,y\n1,31,x,\n2,47,,y\n3,50,x,y\n", ["id", "Answer", "x", "y"]),
         ("id,p,q,is,\n,Re,Re,x,y\n1,u,5,x,\n2,v,6,,y\n3,u,7,x,y\n", ["id", "p", "q", "x", "y"]),
         # Rows of data below a header that lacks a name:
-        ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", ""]),
-        (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["", "b", "c"]),
-        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", ""]),
-        ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", ""]),
+        ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", "c3"]),
+        (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["index", "b", "c"]),
+        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", "c3"]),
+        ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", "c3"]),
     ],
 )
 def test_names_in_two_rows(tmp_path, text, names):

@@ -37,7 +37,9 @@ _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
+    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$"
+    # What pandas calls an index without a name in a file.
+    r"|^(id|ID|Id)[\W_]?|^(Unnamed: |__index_level_|index_)\d",
 )
 
 
@@ -56,8 +58,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     kind = table.kind(name)
     if kind == "missing":
-        if name.strip():  # not the margin of a sheet
-            table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
+        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
     if table.column(name).dtype == "category":
         return "category"

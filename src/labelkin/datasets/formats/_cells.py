@@ -79,7 +79,10 @@ def take_header(
             guesses.append(Guess("two rows of names read as one", ("header",)))
             first = _join_headers(first, below)
         if options.trim:
-            first = [name and " ".join(name.split()) for name in first]
+            first = [" ".join((name or "").split()) or None for name in first]
+            # The margin of a sheet, and what a delimiter at the end of each row makes.
+            used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
+            first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
         first, respelled = respell(first, options.expected)
         guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
         names, renamed = name_columns(first, source)

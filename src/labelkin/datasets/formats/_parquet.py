@@ -45,7 +45,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    names, guesses = name_columns(file.schema_arrow.names, str(path))
+    names, guesses = name_columns([n or None for n in file.schema_arrow.names], str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
     budget.check(8 * listed)

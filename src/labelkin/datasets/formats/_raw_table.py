@@ -134,7 +134,7 @@ class RawTable:
                 ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
-        names, guesses = name_columns([str(name) for name in X.columns], "X")
+        names, guesses = name_columns([str(name) or None for name in X.columns], "X")
         return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
 
     def error(self, message: str, *arguments: str) -> FormatError:
@@ -260,13 +260,15 @@ class RawTable:
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
     """Return names in normal form of which none occurs twice, and what was changed.
 
-    The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
+    The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
+    of the first column becomes index, as it is most often the index of a DataFrame.
     """
     names = [None if name is None else normal_form(name) for name in names]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
-        chosen = bare = f"c{number}" if is_empty else str(name)
+        default = "index" if number == 1 else f"c{number}"
+        chosen = bare = default if is_empty else str(name)
         while chosen in counts or (chosen != name and chosen in used):
             counts[bare] = counts.get(bare, 1) + 1
             chosen = f"{bare}_{counts[bare]}"
