@@ -124,9 +124,9 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             arguments.insert(0, "day_first_date")
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
-    unit = find_unit(distinct)
+    unit, decimal = find_unit(distinct), table.decimal or "."
     written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
-    wrong = {value for value in distinct if not is_number(written[value], table.decimal)}
+    wrong = {value for value in distinct if not is_number(written[value], decimal)}
     signs = {unit_of(value) == "%": value for value in written}
     if not wrong and len(signs) == 2:
         raise table.error(
@@ -137,7 +137,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
-    if are_many and not are_codes and are_numbers(written.values(), table.decimal):
+    if are_many and not are_codes and are_numbers(written.values(), decimal):
         table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
         unit = unit or find_currency(written.values())
         table.units |= {name: unit} if unit else {}

@@ -16,13 +16,12 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import (
-    guess_decimal,
     in_words,
     is_currency,
     is_same_unit,
-    split_unit,
 )
 from labelkin.datasets.formats._json import fields_of
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._dates import as_days, has_order, parse_date
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -150,6 +149,10 @@ class Schema:
                 gaps=bool(np.isnan(values).any()),
             )
         assert names is not None
+        if table.decimal is None:
+            read = [name for name in names if columns.get(name, "number") == "number"]
+            table.decimal = table.find_decimal(read)
+            table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
@@ -213,6 +216,8 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
+        mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
+        table = replace(table, decimal=mark)
         zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
         if zones:
             dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
@@ -460,16 +465,10 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if is_matrix:
         matrix = np.array([*cells.values()], dtype=np.float64).T
         return RawTable(source, matrix, schema.feature_names)
-    units = schema.units or {}
-    texts = (
-        [split_unit(x)[0] if n in units else x for x in cells[n] if isinstance(x, str)]
-        for n in schema.of_kind("number")
-    )
-    decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
     left_out = left_out if len(left_out) < len(names) else []
     percentages = frozenset[str]()
-    return RawTable(source, frame, names, decimal=decimal, percentages=percentages, absent=left_out)
+    return RawTable(source, frame, names, percentages=percentages, absent=left_out)
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -16,15 +16,13 @@ from labelkin.datasets.formats._columns import normal_form, respell
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     find_currency,
-    find_unit,
     guess_decimal,
     has_thousands,
     in_words,
     is_number,
-    is_unknown,
     other_mark,
     parse_number,
-    split_unit,
+    strip_units,
     unit_of,
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
@@ -39,8 +37,6 @@ _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
-# With fewer different numbers than this, a word such as unknown may be one of a few categories.
-_MIN_NUMBERS = 20
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -113,13 +109,8 @@ def make_table(
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
     bare, word_units = dict[str, dict[str, str]](), dict[str, str]()
     for name, values in texts.items():
-        known = [cell for cell in values if not is_unknown(cell)]
-        known = known if len(known) > _MIN_NUMBERS else values
-        word_units[name] = find_unit(known)
-        bare[name] = {cell: split_unit(cell)[0] if word_units[name] else cell for cell in known}
-    mark = decimal or guess_decimal(
-        [[*cells.values()] for cells in bare.values()], options.delimiter
-    )
+        bare[name], word_units[name] = strip_units(values)
+    mark = decimal or guess_decimal((one.values() for one in bare.values()), options.delimiter)
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))

@@ -25,11 +25,13 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._dialect import (
     find_currency,
+    guess_decimal,
     in_words,
     is_same_unit,
     is_unknown,
     parse_cell,
     split_unit,
+    strip_units,
     unit_of,
 )
 
@@ -92,8 +94,8 @@ class RawTable:
     """Names of the labels, if the file declares them."""
     target: Any = None
     """Labels that the file holds apart from its columns; None: they are among the columns."""
-    decimal: str = "."
-    """Decimal mark of numbers in columns of strings."""
+    decimal: str | None = None
+    """Decimal mark of numbers in columns of strings; None: not known, as in a DataFrame."""
     percentages: frozenset[str] | None = None
     """Columns of numbers that are written with a percent sign; None: not known."""
     units: dict[str, str] = field(default_factory=dict)
@@ -224,7 +226,17 @@ class RawTable:
         currency = find_currency([cell])
         if unit and currency and currency != unit:
             raise ValueError
-        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal)
+        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal or ".")
+
+    def find_decimal(self, names: Iterable[str]) -> str:
+        """Return the decimal mark; if it is not known, what these columns show of it."""
+        if self.decimal is not None:
+            return self.decimal
+        columns = [self.column(name) for name in names if self.kind(name) == "string"]
+        values = (
+            {c for c in one if isinstance(c, str)} for one in columns if one.dtype != "category"
+        )
+        return guess_decimal(strip_units(one)[0].values() for one in values)
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""
