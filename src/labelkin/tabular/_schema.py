@@ -22,7 +22,7 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._json import fields_of
 from labelkin.datasets.formats._raw_table import Guess
-from labelkin.tabular._dates import as_days, has_order, parse_date
+from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
@@ -65,8 +65,10 @@ class Schema:
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
-    """Time zones of the columns of dates that had one, to which others are converted."""
+    """Time zones of the columns of dates that had one, or offsets from UTC that all dates had.
 
+    Dates with another one are converted to it.
+    """
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
     units: dict[str, str] | None = None
@@ -174,7 +176,11 @@ class Schema:
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
-        numbers = {n: _read_column(table, n, kinds[n], units.get(n, ""))[1] for n in measured}
+        zones = {n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))}
+        numbers = {
+            n: _read_column(table, n, kinds[n], units.get(n, ""), zones.get(n, ""))[1]
+            for n in measured
+        }
         dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
@@ -192,7 +198,7 @@ class Schema:
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
-            zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
+            zones=zones,
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -218,20 +224,17 @@ class Schema:
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
         mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
         table = replace(table, decimal=mark)
-        zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
-        if zones:
-            dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
-            table = replace(table, data=table.data.assign(**dates))
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
-            cells, numbers = _read_column(table, name, kind, unit)
+            if name in self.year_first and table.kind(name) == "string":
+                _check_order(table, name)
+            zone = (self.zones or {}).get(name, "")
+            cells, numbers = _read_column(table, name, kind, unit, zone)
             if kind == "number":
                 _check_unit(table, name, unit)
             if kind == "number" and self.percentages is not None:
                 _check_percentages(table, name, cells, name in self.percentages)
-            if name in self.year_first:
-                _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if (
                 kind == "number"
@@ -293,10 +296,13 @@ class Schema:
         return matrix
 
 
-def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple[np.ndarray, Any]:
+def _read_column(
+    table: RawTable, name: str, kind: str, unit: str = "", zone: str = ""
+) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, and what is not a date, are refused.
+    Infinite numbers, and what is not a date, are refused. Dates are converted to the time zone, if
+    it is given.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name, unit)
@@ -309,22 +315,25 @@ def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple
         cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
     if "date" not in kind:
         return cells, None
-    days = as_days(cells, kind == "day_first_date")
+    day_first, to = kind == "day_first_date", as_zone(zone)
+    dates = parse_dates(cells, day_first, to)
+    days = as_days(dates)
     for row in np.flatnonzero(np.isnan(days)):
         if cells[row] is not None:
-            order = "day before the month" if kind == "day_first_date" else "month before the day"
+            order = "day before the month" if day_first else "month before the day"
             text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date with the {order}"
             if kind == "date" and parse_date(cells[row], day_first=True):
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
+    if to is not None:
+        cells = np.array([date and str(date) for date in dates], dtype=object)
     return cells, days
 
 
 def _zone_of(table: RawTable, name: str) -> str:
-    """Return the time zone of the dates of a DataFrame's column; empty where they have none."""
-    if table.is_matrix:
-        return ""
-    return str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
+    """Return the time zone of a column of dates, or their offset from UTC; empty: none, or many."""
+    zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
+    return zone if as_zone(zone) else find_zone(table.strings(name))
 
 
 def _has_percent_sign(table: RawTable, name: str) -> bool:
@@ -361,9 +370,9 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
         raise table.error(text)
 
 
-def _check_order(table: RawTable, name: str, cells: np.ndarray) -> None:
+def _check_order(table: RawTable, name: str) -> None:
     """Refuse a date in which either number may be the month."""
-    for row, cell in enumerate(cells):
+    for row, cell in enumerate(table.strings(name)):
         if has_order([cell]) and parse_date(cell, day_first=True):
             raise table.error(
                 f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, in which the "
