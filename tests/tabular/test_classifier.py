@@ -272,6 +272,15 @@ def test_offsets_written_in_dates(zone, form):
             np.testing.assert_array_equal(found, expected)
 
 
+def test_how_to_learn_from_embeddings():
+    frame = pd.DataFrame({"emb": [np.array([i, 1.0]) for i in range(10)], "y": [0, 1] * 5})
+    for columns in (None, {"emb": "number"}):
+        with pytest.raises(ValueError, match=r"as in pandas.DataFrame\(\[\*X\['emb'\]\]\)"):
+            TableClassifier(labels=["y"], columns=columns).fit(frame)
+    model = TableClassifier(MLkNNClassifier(3), labels=["y"]).fit(frame.assign(x=range(0, 20, 2)))
+    assert "pandas.DataFrame([*X['emb']])" in "".join(model.guesses_)
+
+
 def test_dates_with_several_offsets_are_local_times():
     times = pd.Series(pd.date_range("2024-03-20", periods=200, freq="137min", tz="Europe/Berlin"))
     y = pd.DataFrame({"late": (times.dt.hour > 12) * 1, "early": (times.dt.hour < 7) * 1})

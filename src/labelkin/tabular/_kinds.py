@@ -16,7 +16,7 @@ from labelkin.datasets.formats._dialect import (
     split_unit,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import find_day_first, needs_order
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
@@ -71,7 +71,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind == "list":
-        table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
+        first = next(iter(table.column(name).dropna().iloc[0]), None)
+        cure = f"; {spread_cure(name)}" if isinstance(first, (int, float, np.number)) else ""
+        table.guesses.append(Guess(f"{name} left out: it holds lists{cure}", ()))
         return None
     if kind != "string":
         raise table.error(

@@ -21,7 +21,7 @@ from labelkin.datasets.formats._dialect import (
     is_same_unit,
 )
 from labelkin.datasets.formats._json import fields_of
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -158,11 +158,12 @@ class Schema:
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
-            raise table.error(
-                "no feature column is left besides labels, identifiers and empty columns; keep "
-                f"one with columns={{{names[0]!r}: 'number'}}",
-                "columns",
+            kept = next((name for name in names if table.kind(name) != "list"), None)
+            cure = (
+                f"keep one with columns={{{kept!r}: 'number'}}" if kept else spread_cure(names[0])
             )
+            text = "no feature column is left besides labels, identifiers, lists and empty columns"
+            raise table.error(f"{text}; {cure}", "columns")
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time

@@ -206,7 +206,8 @@ class RawTable:
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
-            raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
+            cure = f"; {spread_cure(name)}" if kind == "list" else ""
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
         values = np.full(self.n_rows, np.nan)
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
@@ -290,6 +291,11 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
     return found, [Guess(text, ())] if changed else []
+
+
+def spread_cure(name: str) -> str:
+    """Return how a column of lists of numbers, such as embeddings, becomes features."""
+    return f"spread lists of numbers over columns, as in pandas.DataFrame([*X[{name!r}]])"
 
 
 def as_string(cell: Any) -> str:
