@@ -73,7 +73,10 @@ def take_header(
             n_rows = 3
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
+            third = [column[2].as_py() for column in columns]
             first = _join_headers(first, below)
+            if not (first[0] or any(third[1:])):  # pandas has a row for the name of the index
+                first, n_rows = [third[0], *first[1:]], 3
         if options.trim:
             first = [" ".join((name or "").split()) or None for name in first]
             # The margin of a sheet, and what a delimiter at the end of each row makes.
@@ -216,15 +219,17 @@ def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> boo
 def _find_second_header(
     columns: Sequence[Any], first: Sequence[str | None]
 ) -> list[str | None] | None:
-    """Return the second row if it names the columns below merged cells; None: it holds data.
+    """Return the second row if it names columns below shared or merged names; None: it holds data.
 
     It then has a word in each column without a name and no value that recurs beside others, and is
     unlike the rows below: it has a word where they have numbers or other words that recur, or no
     value where all of them have one.
     """
-    if all(first) or not first[0] or len(columns[0]) < 3:
+    if (all(first) and len({*first}) == len(first)) or len(columns[0]) < 3:
         return None
     second = [column[1].as_py() for column in columns]
+    if second[0] and not first[0]:
+        return None
     has_choices = is_unlike = is_empty = False
     for name, cell, column in zip(first, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
@@ -232,7 +237,8 @@ def _find_second_header(
         if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
             has_choices = True
             continue
-        if cell in values or (cell is not None and is_number(cell)) or not (name or cell):
+        is_named = name or cell or column is columns[0]  # which may be an index
+        if cell in values or (cell is not None and is_number(cell)) or not is_named:
             return None
         n_cells = len(below) - below.null_count
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
