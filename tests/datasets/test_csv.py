@@ -212,9 +212,11 @@ def test_codes_and_numbers_with_leading_zeros(tmp_path):
 def test_names_that_columns_share(tmp_path):
     (tmp_path / "t.csv").write_text("a,,a,a_2,a,\n1,2,3,4,5,6\n")
     found = read_table(tmp_path / "t.csv")
-    assert found.names == ["a", "", "a_3", "a_2", "a_4", "c6"]
+    assert found.names == ["a", "c2", "a_3", "a_2", "a_4", "c6"]
     assert found.data.iloc[0].tolist() == [1, 2, 3, 4, 5, 6]
-    assert found.guesses[0].text.endswith("renamed: a_3, a_4, c6")
+    assert found.guesses[0].text.endswith("renamed: c2, a_3, a_4, c6")
+    (tmp_path / "t.csv").write_text("a,,b,\n1,,2,\n")
+    assert read_table(tmp_path / "t.csv").names == ["a", "b"]
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame([[1, 2]], columns=["a", "a"])
     assert RawTable.of(frame).names == ["a", "a_2"]
@@ -225,14 +227,15 @@ def test_names_that_columns_share(tmp_path):
     [
         ("a,topics,\n,x,y\n1,0,1\n2,1,0\n3,0,0\n", ["a", "x", "y"]),
         ("who,,topics\nname,age,x\nBo,3,no\nAl,4,no\nCy,5,yes\n", ["name", "age", "x"]),
+        ("a,a,b\n1,x,u\n2,y,v\n", ["a", "a_2", "b"]),
         # The choices of a survey, which are the answers, too:
         ("id,age,topics,\n,Answer,x,y\n1,31,x,\n2,47,,y\n3,50,x,y\n", ["id", "Answer", "x", "y"]),
         ("id,p,q,is,\n,Re,Re,x,y\n1,u,5,x,\n2,v,6,,y\n3,u,7,x,y\n", ["id", "p", "q", "x", "y"]),
         # Rows of data below a header that lacks a name:
-        ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", ""]),
-        (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["", "b", "c"]),
-        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", ""]),
-        ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", ""]),
+        ("title,text,\nT1,one,seen\nT2,two,\nT3,six,\n", ["title", "text", "c3"]),
+        (",b,c\nr1,,u\nr2,x,v\nr3,y,w\n", ["index", "b", "c"]),
+        ("a,b,\nT1,p,x\nT2,q,\nT3,q,x\n", ["a", "b", "c3"]),
+        ("a,b,\n1,x,u\n2,y,v\n", ["a", "b", "c3"]),
     ],
 )
 def test_names_in_two_rows(tmp_path, text, names):
@@ -243,6 +246,26 @@ def test_names_in_two_rows(tmp_path, text, names):
     n_headers = 1 + any("two rows of names" in guess.text for guess in found.guesses)
     assert n_headers == 1 + ("x" in names)
     assert found.n_rows == len(text.splitlines()) - n_headers
+
+
+@pytest.mark.parametrize("name", [None, "no"])
+def test_two_levels_of_columns_that_pandas_writes(tmp_path, name):
+    pytest.importorskip("openpyxl")
+    columns = [("f", "a"), ("label", "x"), ("label", "y")]
+    pd = pytest.importorskip("pandas")
+    levels = pd.MultiIndex.from_tuples(columns)
+    frame = pd.DataFrame([[1.5, 0, 1], [2, 1, 0], [3, 1, 1]], columns=levels).rename_axis(name)
+    frame.to_csv(tmp_path / "t.csv")
+    frame.to_excel(tmp_path / "t.xlsx")
+    frame.to_csv(tmp_path / "bare.csv", index=False)
+    for file, index in (
+        ("t.csv", [name or "index"]),
+        ("t.xlsx", [name or "index"]),
+        ("bare.csv", []),
+    ):
+        found = read_table(tmp_path / file)
+        assert found.names == [*index, "a", "x", "y"]
+        assert found.data["a"].tolist() == [1.5, 2, 3]
 
 
 def test_text_behind_a_quote(tmp_path):

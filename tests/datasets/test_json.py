@@ -64,7 +64,7 @@ def test_numbers_of_a_dataset(tmp_path):
         ('[{"\\ud800": 1}]', "not valid Unicode"),
         ("[" + ",".join(f'{{"k{i}": 1}}' for i in range(20_000)) + "]", "unpacks to more than"),
         (
-            '[{"' + "k" * 500_000 + '": {' + ",".join(f'"{i}": 1' for i in range(2000)) + "}}]",
+            '[{"' + "k" * 500_000 + '": {' + ",".join(f'"a{i}": 1' for i in range(2000)) + "}}]",
             "unpacks to more than",
         ),
     ],
@@ -119,6 +119,22 @@ def test_rows_in_a_field_of_an_object(tmp_path):
     path.write_text('{"a": 1, "tags": ["x"]}')
     assert read_table(path).n_rows == 1
     assert read_table(path).names == ["a", "tags"]
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "records", "table"])
+def test_what_pandas_writes(tmp_path, orient):
+    frame = pytest.importorskip("pandas").DataFrame({"x": [1.5, 2, 4], "y": [0, 1, 0]})
+    frame.sort_values("y").to_json(tmp_path / "t.json", orient=orient)
+    found = read_table(tmp_path / "t.json", labels=["y"])
+    assert found.data[["x", "y"]].to_numpy().tolist() == [[1.5, 0], [4, 0], [2, 1]]
+
+
+def test_an_object_of_objects_is_a_row_of_a_model_with_such_columns():
+    sent = b'{"a": {"1": 5, "2": 6}}'
+    assert parse_table(sent, "upload", expected=["a.1", "a.2"]).names == ["a.1", "a.2"]
+    assert parse_table(sent, "upload").n_rows == 2
+    damaged = b'{"columns": ["a"], "index": [0], "data": 3}'
+    assert parse_table(damaged, "upload").names == ["columns", "index", "data"]
 
 
 def test_fields_in_a_list_are_columns(tmp_path):

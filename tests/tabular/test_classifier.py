@@ -290,6 +290,42 @@ def test_dates_of_another_time_zone_are_converted(form, tmp_path):
         np.testing.assert_array_equal(one.predict_proba(without), expected)
 
 
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "UTC"])
+@pytest.mark.parametrize("form", [str, lambda time: time.strftime("%d %b %Y %H:%M %z")])
+def test_offsets_written_in_dates(zone, form):
+    times = pd.Series(pd.date_range("2024-01-01", periods=200, freq="97min", tz=zone))
+    y = pd.DataFrame({"late": (times.dt.hour > 12) * 1, "early": (times.dt.hour < 7) * 1})
+    written = times.map(form)
+    elsewhere = times.dt.tz_convert("America/New_York").map(form)
+    local = times.dt.tz_localize(None).map(str)
+    for column in (times, written):  # a zone, or one offset
+        model = TableClassifier(MLkNNClassifier(3)).fit(column.to_frame("time"), y)
+        expected = model.predict_proba(times.to_frame("time"))
+        for other in (written, elsewhere, local, times.dt.tz_convert("Asia/Tokyo")):
+            found = model.predict_proba(other.to_frame("time"))
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_how_to_learn_from_embeddings():
+    frame = pd.DataFrame({"emb": [np.array([i, 1.0]) for i in range(10)], "y": [0, 1] * 5})
+    for columns in (None, {"emb": "number"}):
+        with pytest.raises(ValueError, match=r"as in pandas.DataFrame\(\[\*X\['emb'\]\]\)"):
+            TableClassifier(labels=["y"], columns=columns).fit(frame)
+    model = TableClassifier(MLkNNClassifier(3), labels=["y"]).fit(frame.assign(x=range(0, 20, 2)))
+    assert "pandas.DataFrame([*X['emb']])" in "".join(model.guesses_)
+
+
+def test_dates_with_several_offsets_are_local_times():
+    times = pd.Series(pd.date_range("2024-03-20", periods=200, freq="137min", tz="Europe/Berlin"))
+    y = pd.DataFrame({"late": (times.dt.hour > 12) * 1, "early": (times.dt.hour < 7) * 1})
+    frames = [column.to_frame("time") for column in (times, times.map(str))]
+    assert frames[1]["time"].str[-6:].nunique() == 2
+    for one in frames:
+        model = TableClassifier(MLkNNClassifier(3)).fit(one, y)
+        first, second = (model.predict_proba(other) for other in frames)
+        np.testing.assert_array_equal(first, second)
+
+
 def test_a_named_series_of_one_label():
     frame = film_frame()
     y, X = frame[LABELS[0]], frame.drop(columns=LABELS)

@@ -285,6 +285,20 @@ def test_identifiers_are_left_out():
     assert kept.columns == {"running": "number", "mail": "category", "views": "number"}
 
 
+def test_the_index_of_a_shuffled_frame_is_left_out(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"x": np.arange(30) % 7 / 7, "y": [0, 1] * 15}).sample(frac=1)
+    frame.to_csv(tmp_path / "t.csv")
+    frame.to_excel(tmp_path / "t.xlsx")
+    frame.to_parquet(tmp_path / "t.parquet")
+    files = [read_table(tmp_path / f"t.{form}") for form in ("csv", "xlsx", "parquet")]
+    for data in (*files, RawTable.of(pd.read_csv(tmp_path / "t.csv"))):
+        schema = find(data)
+        assert schema.columns == {"x": "number"}
+        assert schema.identifiers == tuple({*data.names} - {"x", "y"})
+        assert all(data.names)
+
+
 @pytest.mark.parametrize(
     ("cells", "kind", "words"),
     [

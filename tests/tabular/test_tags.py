@@ -35,6 +35,7 @@ def doubts(cells, **options):
         (["[3, 10]", "[27]"], ["10", "27", "3"]),
         (["('a', 'b')", "('b',)", "()"], ["a", "b"]),
         (["[np.str_('a'), np.str_('b')]", "[np.str_('b')]"], ["a", "b"]),
+        (["{'a', 'b'}", "set()", "{'b'}"], ["a", "b"]),
         (["<python><pandas>", "<python>"], ["pandas", "python"]),
     ],
 )  # fmt: skip

@@ -150,3 +150,20 @@ def test_one_column_with_points_in_a_file_of_decimal_commas(tmp_path):
     )
     assert found.data["b"].tolist() == [1234.5, 2000.5]
     assert found.decimal == ","
+
+
+@pytest.mark.parametrize("form", ["{}", "{} €", "{} %", "{} kg"])
+def test_a_decimal_comma_in_a_frame(tmp_path, form):
+    numbers = np.arange(60) * 37.5 + 1000.25
+    written = [form.format(f"{x:,.2f}".translate(str.maketrans(",.", ".,"))) for x in numbers]
+    frame = pd.DataFrame({"price": written, "tags": ["1,2", "3"] * 30})
+    frame.to_parquet(tmp_path / "t.parquet")
+    expected = numbers / 100 if "%" in form else numbers
+    for data in (frame, read_table(tmp_path / "t.parquet")):
+        training = find_training_data(data, "tags")
+        assert training.schema.columns == {"price": "number"}
+        np.testing.assert_allclose(training.X["price"], expected)
+        assert "',' decimal" in [guess.text for guess in training.guesses]
+        # One row may look like a number with a point.
+        one = training.schema.read(pd.DataFrame({"price": [form.format("1.500")]}))
+        np.testing.assert_allclose(one["price"], 15 if "%" in form else 1500)

@@ -357,7 +357,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
             Rows with the columns of the training data, in any order; others are ignored. Dates
-            with another time zone than those of a training DataFrame are converted to it.
+            with another time zone or offset from UTC than those of the training data are converted
+            to it. Where these have several offsets, as in files of a place with summer time, dates
+            are read as they are written.
 
         Returns
         -------

@@ -1,9 +1,12 @@
 """Dates as people write them, and the numbers made of them."""
 
+import contextlib
 import re
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -17,9 +20,10 @@ from labelkin._utils.labels import is_missing
 
 # Possessive quantifiers, so that spaces after the time take linear time.
 _ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
+_OFFSET = re.compile(r"(?:Z|UTC|GMT)?(?:([+-]\d{1,2})(?::?(\d{2}))?)?")
 _TIME = (
     r"(?:(?:T|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
-    rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?{_ZONE}?)?"
+    rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
 _YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
 _YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
@@ -47,12 +51,60 @@ _MONTHS = {
 }  # fmt: skip
 
 
-def parse_date(text: str, day_first: bool) -> datetime | None:
+def parse_date(text: str, day_first: bool, zone: tzinfo | None = None) -> datetime | None:
     """Return the date that a cell holds, or None.
 
-    With points the day is first in any case. A year of two digits is one of 1970 to 2069. Zones
-    are not converted.
+    With points the day is first in any case. A year of two digits is one of 1970 to 2069. A date
+    with an offset from UTC is converted to `zone`; without one, dates are read as they are written.
     """
+    date = _read_date(text, day_first)
+    if date is not None and date.tzinfo and zone:
+        with contextlib.suppress(OverflowError):  # of the first day of all, or the last
+            date = date.astimezone(zone)
+    return date and date.replace(tzinfo=None)
+
+
+def parse_dates(
+    cells: Iterable[str | None], day_first: bool, zone: tzinfo | None = None
+) -> list[datetime | None]:
+    """Return the dates of a column; see `parse_date`."""
+    return [None if cell is None else parse_date(cell, day_first, zone) for cell in cells]
+
+
+def find_zone(cells: Iterable[str | None]) -> str:
+    """Return the offset from UTC with which dates are written, such as UTC-05:00.
+
+    Nothing if they have none, or several, as those of a place with summer time.
+    """
+    dates = (_read_date(cell, False) or _read_date(cell, True) for cell in cells if cell)
+    names = {date.tzname() for date in dates if date and date.tzinfo}
+    return names.pop() or "" if len(names) == 1 else ""
+
+
+def as_zone(name: str) -> tzinfo | None:
+    """Return the time zone of a name such as Europe/Berlin, or of an offset such as UTC-05:00.
+
+    None: there is none of this name.
+    """
+    try:
+        return _as_offset(name) or (ZoneInfo(name) if name else None)
+    except (ValueError, OSError, LookupError):
+        return None
+
+
+@lru_cache
+def _as_offset(written: str | None) -> timezone | None:
+    """Return an offset from UTC; None: the name of a zone, or nothing."""
+    found = _OFFSET.fullmatch(written or "")
+    if not written or not found:
+        return None
+    hours, minutes = int(found[1] or 0), int(found[2] or 0)
+    offset = timedelta(hours=hours, minutes=-minutes if (found[1] or "")[:1] == "-" else minutes)
+    return timezone(offset) if abs(offset) < timedelta(days=1) else None
+
+
+def _read_date(text: str, day_first: bool) -> datetime | None:
+    """Return a date as it is written, with its offset from UTC if it has one."""
     written: tuple[Any, Any, Any]
     text = _CHARACTERS.sub(r"\1-\2-\3", text, count=1)
     if found := _YEAR_FIRST.fullmatch(text):
@@ -68,12 +120,12 @@ def parse_date(text: str, day_first: bool) -> datetime | None:
     year, month, day = map(int, written)
     if len(written[0]) == 2:
         year += 2000 if year < 70 else 1900
-    *clock, half = found.groups()[-4:]
+    *clock, half, zone = found.groups()[-5:]
     hour, minute, second = (int(part or 0) for part in clock)
     if half:
         hour = hour % 12 + (12 if half in "Pp" else 0) if 1 <= hour <= 12 else -1
     try:
-        return datetime(year, month, day, hour, minute, second)
+        return datetime(year, month, day, hour, minute, second, tzinfo=_as_offset(zone))
     except ValueError:
         return None
 
@@ -105,9 +157,8 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     return None
 
 
-def as_days(cells: Iterable[str | None], day_first: bool) -> np.ndarray:
-    """Return dates as days, NaN where there is none or it cannot be read."""
-    dates = (None if cell is None else parse_date(cell, day_first) for cell in cells)
+def as_days(dates: Iterable[datetime | None]) -> np.ndarray:
+    """Return dates as days, NaN where there is none."""
     day = timedelta(days=1)
     return np.array([np.nan if date is None else (date - datetime.min) / day for date in dates])
 
@@ -129,7 +180,7 @@ def as_times(values: Any, name: str) -> np.ndarray:
                 numbers = [cell and cell.replace(",", ".") for cell in cells]
                 times = np.array(numbers, dtype=np.float64)
             else:
-                times = as_days(cells, day_first)
+                times = as_days(parse_dates(cells, day_first, UTC))
         except ValueError:
             wrong = [row for row, cell in written.items() if find_day_first([cell]) is None]
             row = min(wrong or written)

@@ -16,7 +16,7 @@ from labelkin.datasets.formats._dialect import (
     split_unit,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import find_day_first, needs_order
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
@@ -37,7 +37,9 @@ _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
+    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$"
+    # What pandas calls an index without a name in a file.
+    r"|^(id|ID|Id)[\W_]?|^(Unnamed: |__index_level_|index_)\d",
 )
 
 
@@ -56,8 +58,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     kind = table.kind(name)
     if kind == "missing":
-        if name.strip():  # not the margin of a sheet
-            table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
+        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
     if table.column(name).dtype == "category":
         return "category"
@@ -70,7 +71,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind == "list":
-        table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
+        first = next(iter(table.column(name).dropna().iloc[0]), None)
+        cure = f"; {spread_cure(name)}" if isinstance(first, (int, float, np.number)) else ""
+        table.guesses.append(Guess(f"{name} left out: it holds lists{cure}", ()))
         return None
     if kind != "string":
         raise table.error(
@@ -123,9 +126,9 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             arguments.insert(0, "day_first_date")
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
-    unit = find_unit(distinct)
+    unit, decimal = find_unit(distinct), table.decimal or "."
     written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
-    wrong = {value for value in distinct if not is_number(written[value], table.decimal)}
+    wrong = {value for value in distinct if not is_number(written[value], decimal)}
     signs = {unit_of(value) == "%": value for value in written}
     if not wrong and len(signs) == 2:
         raise table.error(
@@ -136,7 +139,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
-    if are_many and not are_codes and are_numbers(written.values(), table.decimal):
+    if are_many and not are_codes and are_numbers(written.values(), decimal):
         table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
         unit = unit or find_currency(written.values())
         table.units |= {name: unit} if unit else {}

@@ -16,14 +16,13 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form
 from labelkin.datasets.formats._dialect import (
-    guess_decimal,
     in_words,
     is_currency,
     is_same_unit,
-    split_unit,
 )
 from labelkin.datasets.formats._json import fields_of
-from labelkin.tabular._dates import as_days, has_order, parse_date
+from labelkin.datasets.formats._raw_table import Guess, spread_cure
+from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
@@ -66,8 +65,10 @@ class Schema:
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
-    """Time zones of the columns of dates that had one, to which others are converted."""
+    """Time zones of the columns of dates that had one, or offsets from UTC that all dates had.
 
+    Dates with another one are converted to it.
+    """
     percentages: tuple[str, ...] | None = None
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
     units: dict[str, str] | None = None
@@ -150,14 +151,19 @@ class Schema:
                 gaps=bool(np.isnan(values).any()),
             )
         assert names is not None
+        if table.decimal is None:
+            read = [name for name in names if columns.get(name, "number") == "number"]
+            table.decimal = table.find_decimal(read)
+            table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
         found = {name: find_kind(table, name, columns.get(name)) for name in names}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
-            raise table.error(
-                "no feature column is left besides labels, identifiers and empty columns; keep "
-                f"one with columns={{{names[0]!r}: 'number'}}",
-                "columns",
+            kept = next((name for name in names if table.kind(name) != "list"), None)
+            cure = (
+                f"keep one with columns={{{kept!r}: 'number'}}" if kept else spread_cure(names[0])
             )
+            text = "no feature column is left besides labels, identifiers, lists and empty columns"
+            raise table.error(f"{text}; {cure}", "columns")
         if scale == "auto":
             scale = "robust" if len(set(kinds.values())) > 1 else "none"
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
@@ -171,7 +177,11 @@ class Schema:
         others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
-        numbers = {n: _read_column(table, n, kinds[n], units.get(n, ""))[1] for n in measured}
+        zones = {n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))}
+        numbers = {
+            n: _read_column(table, n, kinds[n], units.get(n, ""), zones.get(n, ""))[1]
+            for n in measured
+        }
         dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         return cls(
@@ -189,7 +199,7 @@ class Schema:
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
-            zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
+            zones=zones,
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -213,20 +223,19 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
-        zones = {n: z for n, z in (self.zones or {}).items() if _zone_of(table, n) not in ("", z)}
-        if zones:
-            dates = {n: table.column(n).dt.tz_convert(zone) for n, zone in zones.items()}
-            table = replace(table, data=table.data.assign(**dates))
+        mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
+        table = replace(table, decimal=mark)
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
-            cells, numbers = _read_column(table, name, kind, unit)
+            if name in self.year_first and table.kind(name) == "string":
+                _check_order(table, name)
+            zone = (self.zones or {}).get(name, "")
+            cells, numbers = _read_column(table, name, kind, unit, zone)
             if kind == "number":
                 _check_unit(table, name, unit)
             if kind == "number" and self.percentages is not None:
                 _check_percentages(table, name, cells, name in self.percentages)
-            if name in self.year_first:
-                _check_order(table, name, cells)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
             if (
                 kind == "number"
@@ -288,10 +297,13 @@ class Schema:
         return matrix
 
 
-def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple[np.ndarray, Any]:
+def _read_column(
+    table: RawTable, name: str, kind: str, unit: str = "", zone: str = ""
+) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, and what is not a date, are refused.
+    Infinite numbers, and what is not a date, are refused. Dates are converted to the time zone, if
+    it is given.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name, unit)
@@ -304,22 +316,25 @@ def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple
         cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
     if "date" not in kind:
         return cells, None
-    days = as_days(cells, kind == "day_first_date")
+    day_first, to = kind == "day_first_date", as_zone(zone)
+    dates = parse_dates(cells, day_first, to)
+    days = as_days(dates)
     for row in np.flatnonzero(np.isnan(days)):
         if cells[row] is not None:
-            order = "day before the month" if kind == "day_first_date" else "month before the day"
+            order = "day before the month" if day_first else "month before the day"
             text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date with the {order}"
             if kind == "date" and parse_date(cells[row], day_first=True):
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
+    if to is not None:
+        cells = np.array([date and str(date) for date in dates], dtype=object)
     return cells, days
 
 
 def _zone_of(table: RawTable, name: str) -> str:
-    """Return the time zone of the dates of a DataFrame's column; empty where they have none."""
-    if table.is_matrix:
-        return ""
-    return str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
+    """Return the time zone of a column of dates, or their offset from UTC; empty: none, or many."""
+    zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
+    return zone if as_zone(zone) else find_zone(table.strings(name))
 
 
 def _has_percent_sign(table: RawTable, name: str) -> bool:
@@ -356,9 +371,9 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
         raise table.error(text)
 
 
-def _check_order(table: RawTable, name: str, cells: np.ndarray) -> None:
+def _check_order(table: RawTable, name: str) -> None:
     """Refuse a date in which either number may be the month."""
-    for row, cell in enumerate(cells):
+    for row, cell in enumerate(table.strings(name)):
         if has_order([cell]) and parse_date(cell, day_first=True):
             raise table.error(
                 f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, in which the "
@@ -460,16 +475,10 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if is_matrix:
         matrix = np.array([*cells.values()], dtype=np.float64).T
         return RawTable(source, matrix, schema.feature_names)
-    units = schema.units or {}
-    texts = (
-        [split_unit(x)[0] if n in units else x for x in cells[n] if isinstance(x, str)]
-        for n in schema.of_kind("number")
-    )
-    decimal = schema.reading["decimal"] or guess_decimal(texts, ",")
     frame = import_optional("pandas").DataFrame(cells, dtype=object)
     left_out = left_out if len(left_out) < len(names) else []
     percentages = frozenset[str]()
-    return RawTable(source, frame, names, decimal=decimal, percentages=percentages, absent=left_out)
+    return RawTable(source, frame, names, percentages=percentages, absent=left_out)
 
 
 def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -219,7 +219,7 @@ def _list_items(cell: str) -> list[Any] | None:
     if _ANGLES.fullmatch(cell):
         return cell.strip()[1:-1].replace("\n", " ").split("><")
     start, end = "".join(cell[:40].split()), cell.rstrip()[-1:]
-    if start.startswith(("[{", "[[")) or (start[:1] == "{" and end == "}"):
+    if start.startswith(("[{", "[[", "set()")) or (start[:1] == "{" and end == "}"):
         return _parse(cell)
     written = _LIST.fullmatch(cell)
     if written is None:
@@ -234,16 +234,16 @@ def _list_items(cell: str) -> list[Any] | None:
 
 
 def _parse(cell: str) -> list[Any]:
-    """Return a list that is written in JSON, or as Python writes it."""
+    """Return a list that is written in JSON, or a list or set as Python writes it."""
     found = None
     for parse in (json.loads, ast.literal_eval) if len(cell) <= _MAX_JSON else ():
         try:
             found = found or parse(cell.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
-    if not isinstance(found, list):
+    if not isinstance(found, list | set):
         raise ValueError("no list")
-    return found
+    return found if isinstance(found, list) else sorted(found, key=str)
 
 
 def _name_of(item: Any) -> str:

@@ -16,15 +16,13 @@ from labelkin.datasets.formats._columns import normal_form, respell
 from labelkin.datasets.formats._dialect import (
     are_numbers,
     find_currency,
-    find_unit,
     guess_decimal,
     has_thousands,
     in_words,
     is_number,
-    is_unknown,
     other_mark,
     parse_number,
-    split_unit,
+    strip_units,
     unit_of,
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
@@ -39,8 +37,6 @@ _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
-# With fewer different numbers than this, a word such as unknown may be one of a few categories.
-_MIN_NUMBERS = 20
 _MAX_NOTES = 10  # rows below the table
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
@@ -77,9 +73,15 @@ def take_header(
             n_rows = 3
         if below is not None:
             guesses.append(Guess("two rows of names read as one", ("header",)))
+            third = [column[2].as_py() for column in columns]
             first = _join_headers(first, below)
+            if not (first[0] or any(third[1:])):  # pandas has a row for the name of the index
+                first, n_rows = [third[0], *first[1:]], 3
         if options.trim:
-            first = [name and " ".join(name.split()) for name in first]
+            first = [" ".join((name or "").split()) or None for name in first]
+            # The margin of a sheet, and what a delimiter at the end of each row makes.
+            used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
+            first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
         first, respelled = respell(first, options.expected)
         guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
         names, renamed = name_columns(first, source)
@@ -110,13 +112,8 @@ def make_table(
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
     bare, word_units = dict[str, dict[str, str]](), dict[str, str]()
     for name, values in texts.items():
-        known = [cell for cell in values if not is_unknown(cell)]
-        known = known if len(known) > _MIN_NUMBERS else values
-        word_units[name] = find_unit(known)
-        bare[name] = {cell: split_unit(cell)[0] if word_units[name] else cell for cell in known}
-    mark = decimal or guess_decimal(
-        [[*cells.values()] for cells in bare.values()], options.delimiter
-    )
+        bare[name], word_units[name] = strip_units(values)
+    mark = decimal or guess_decimal((one.values() for one in bare.values()), options.delimiter)
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
@@ -222,15 +219,17 @@ def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> boo
 def _find_second_header(
     columns: Sequence[Any], first: Sequence[str | None]
 ) -> list[str | None] | None:
-    """Return the second row if it names the columns below merged cells; None: it holds data.
+    """Return the second row if it names columns below shared or merged names; None: it holds data.
 
     It then has a word in each column without a name and no value that recurs beside others, and is
     unlike the rows below: it has a word where they have numbers or other words that recur, or no
     value where all of them have one.
     """
-    if all(first) or not first[0] or len(columns[0]) < 3:
+    if (all(first) and len({*first}) == len(first)) or len(columns[0]) < 3:
         return None
     second = [column[1].as_py() for column in columns]
+    if second[0] and not first[0]:
+        return None
     has_choices = is_unlike = is_empty = False
     for name, cell, column in zip(first, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
@@ -238,7 +237,8 @@ def _find_second_header(
         if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
             has_choices = True
             continue
-        if cell in values or (cell is not None and is_number(cell)) or not (name or cell):
+        is_named = name or cell or column is columns[0]  # which may be an index
+        if cell in values or (cell is not None and is_number(cell)) or not is_named:
             return None
         n_cells = len(below) - below.null_count
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))

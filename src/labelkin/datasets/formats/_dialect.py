@@ -166,6 +166,8 @@ _UNKNOWN = {
     *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
     *("неизвестно", "不明", "未回答", "未知"),
 }
+# With fewer different numbers than this, a word such as unknown may be one of a few categories.
+_MIN_NUMBERS = 20
 # One to three digits, a comma and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3},\d{3}\s*")
 
@@ -252,6 +254,18 @@ def find_unit(cells: Iterable[str]) -> str:
     return unit if is_one and n_bare < counts.total() else ""
 
 
+def strip_units(cells: Iterable[str]) -> tuple[dict[str, str], str]:
+    """Return the cells of a column without the unit that most of them have, and the unit.
+
+    Those that say that a number is not known are left out, unless they may be categories.
+    """
+    cells = list(cells)
+    known = [cell for cell in cells if not is_unknown(cell)]
+    known = known if len(known) > _MIN_NUMBERS else cells
+    unit = find_unit(known)
+    return {cell: split_unit(cell)[0] if unit else cell for cell in known}, unit
+
+
 def in_words(unit: str) -> str:
     """Return what a column of numbers with this unit holds."""
     words = {"%": "percentages, 10% is 0.1", ":": "times, in hours", "": "numbers"}
@@ -283,7 +297,7 @@ def has_thousands(cell: str, decimal: str) -> bool:
     )
 
 
-def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
+def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None) -> str:
     """Return the decimal mark that the values of string columns show; a point without evidence.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
@@ -293,6 +307,7 @@ def guess_decimal(columns: Iterable[list[str]], delimiter: str | None) -> str:
     """
     ambiguous = False
     for values in columns:
+        values = list(values)
         pointed = [value for value in values if "." in value]
         amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
         if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):

@@ -18,6 +18,7 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_st
 _CURE = "write one object per line, or one array of objects"
 # Of a field that is an object in a list.
 _FIELD_NAMES = ("name", "key", "title", "label", "field", "id")
+_SPLIT = {"columns", "index", "data"}  # what pandas writes with orient="split"
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
@@ -30,7 +31,10 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     text, _found = decode(raw, path, options.encoding)
     try:
         parsed = _parse(text, path)
-        field = _find_rows(parsed, {*map(normal_form, options.expected)})
+        expected = {*map(normal_form, options.expected)}
+        parsed = _from_pandas(parsed, expected) or parsed
+        budget.take(_OBJECT_BYTES * len(parsed))
+        field = _find_rows(parsed, expected)
         if field is not None:
             parsed = parsed[0][field]
         labels = options.labels if isinstance(options.labels, Iterable) else ()
@@ -94,6 +98,28 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
             shown = shorten(json.dumps(record), 30)
             raise FormatError(path, f"record {number} is {shown}, not an object; {_CURE}")
     return records
+
+
+def _from_pandas(records: list[dict[str, Any]], expected: set[str]) -> list[dict[str, Any]] | None:
+    """Return the rows of a DataFrame that pandas' to_json writes as one object; None: it is none.
+
+    The object has the cells by column and row number, rows by their number, or three lists. One
+    with an expected column ``a.b`` in it is a row.
+    """
+    frame = records[0] if len(records) == 1 else {}
+    parts = [*frame.values()]
+    lists = [*parts, *frame["data"]] if {*frame} == _SPLIT and isinstance(parts[-1], list) else []
+    if lists and all(isinstance(part, list) for part in lists):
+        return [dict(zip(map(str, frame["columns"]), row, strict=True)) for row in frame["data"]]
+    are_objects = parts and all(isinstance(part, dict) for part in parts)
+    if not are_objects or any([*part] != [*parts[0]] for part in parts):
+        return None
+    if any(name.startswith(f"{key}.") for key in frame for name in expected):
+        return None
+    if parts[0] and all(map(str.isdecimal, parts[0])):
+        rows = zip(*(part.values() for part in parts), strict=True)
+        return [dict(zip(frame, row, strict=True)) for row in rows]
+    return parts if all(map(str.isdecimal, frame)) else None
 
 
 def _find_rows(records: list[dict[str, Any]], expected: set[str]) -> str | None:

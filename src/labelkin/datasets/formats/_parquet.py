@@ -13,7 +13,7 @@ _ROWS = 10_000  # read at once
 _NULL_BYTES, _OBJECT_BYTES = 8, 60
 
 
-def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
+def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a file as a table; it is read in batches, within a limit of memory.
 
     A value that repeats takes a few bytes in a file, whatever its size and number: texts are read
@@ -45,7 +45,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    names, guesses = name_columns(file.schema_arrow.names, str(path))
+    names, guesses = name_columns([n or None for n in file.schema_arrow.names], str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
     budget.check(8 * listed)
@@ -67,7 +67,7 @@ def read_parquet(raw: bytes, budget: Budget, _options: Options) -> RawTable:
         frame = table.to_pandas(ignore_metadata=True)
     except Exception as error:
         raise FormatError(path, f"pandas cannot hold this table ({reason(error)})") from None
-    return RawTable(str(path), frame, names, guesses=guesses)
+    return RawTable(str(path), frame, names, decimal=options.decimal, guesses=guesses)
 
 
 def _extra_bytes(array: Any) -> int:

@@ -25,11 +25,13 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._dialect import (
     find_currency,
+    guess_decimal,
     in_words,
     is_same_unit,
     is_unknown,
     parse_cell,
     split_unit,
+    strip_units,
     unit_of,
 )
 
@@ -92,8 +94,8 @@ class RawTable:
     """Names of the labels, if the file declares them."""
     target: Any = None
     """Labels that the file holds apart from its columns; None: they are among the columns."""
-    decimal: str = "."
-    """Decimal mark of numbers in columns of strings."""
+    decimal: str | None = None
+    """Decimal mark of numbers in columns of strings; None: not known, as in a DataFrame."""
     percentages: frozenset[str] | None = None
     """Columns of numbers that are written with a percent sign; None: not known."""
     units: dict[str, str] = field(default_factory=dict)
@@ -140,7 +142,7 @@ class RawTable:
                 ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
-        names, guesses = name_columns([str(name) for name in X.columns], "X")
+        names, guesses = name_columns([str(name) or None for name in X.columns], "X")
         return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
 
     def error(self, message: str, *arguments: str) -> FormatError:
@@ -210,7 +212,8 @@ class RawTable:
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
-            raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
+            cure = f"; {spread_cure(name)}" if kind == "list" else ""
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
         values = np.full(self.n_rows, np.nan)
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
@@ -230,7 +233,17 @@ class RawTable:
         currency = find_currency([cell])
         if unit and currency and currency != unit:
             raise ValueError
-        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal)
+        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal or ".")
+
+    def find_decimal(self, names: Iterable[str]) -> str:
+        """Return the decimal mark; if it is not known, what these columns show of it."""
+        if self.decimal is not None:
+            return self.decimal
+        columns = [self.column(name) for name in names if self.kind(name) == "string"]
+        values = (
+            {c for c in one if isinstance(c, str)} for one in columns if one.dtype != "category"
+        )
+        return guess_decimal(strip_units(one)[0].values() for one in values)
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""
@@ -266,13 +279,15 @@ class RawTable:
 def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
     """Return names in normal form of which none occurs twice, and what was changed.
 
-    The second a becomes a_2; a missing name, and a second empty one, becomes c and its number.
+    The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
+    of the first column becomes index, as it is most often the index of a DataFrame.
     """
     names = [None if name is None else normal_form(name) for name in names]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
-        chosen = bare = f"c{number}" if is_empty else str(name)
+        default = "index" if number == 1 else f"c{number}"
+        chosen = bare = default if is_empty else str(name)
         while chosen in counts or (chosen != name and chosen in used):
             counts[bare] = counts.get(bare, 1) + 1
             chosen = f"{bare}_{counts[bare]}"
@@ -282,6 +297,11 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
     return found, [Guess(text, ())] if changed else []
+
+
+def spread_cure(name: str) -> str:
+    """Return how a column of lists of numbers, such as embeddings, becomes features."""
+    return f"spread lists of numbers over columns, as in pandas.DataFrame([*X[{name!r}]])"
 
 
 def as_string(cell: Any) -> str:
