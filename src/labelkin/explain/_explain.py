@@ -237,7 +237,7 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
 
 def _other_categories(model: Any) -> dict[str, Any]:
     """Return, by column, the category that a missing one counts as, and the next frequent one."""
-    found = {}
+    found = dict[str, Any]()
     for step in _split(model)[0]:
         for _, part, columns in getattr(step, "transformers_", ()):
             last = part.steps[-1][1] if hasattr(part, "steps") else part
