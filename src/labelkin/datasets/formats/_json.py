@@ -30,9 +30,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     text, _found = decode(raw, path, options.encoding)
     try:
         parsed = _parse(text, path)
-        field = _find_rows(parsed, {*map(normal_form, options.expected)})
-        if field is not None:
-            parsed = parsed[0][field]
+        parsed, place = _find_rows(parsed, {*map(normal_form, options.expected)})
         labels = options.labels if isinstance(options.labels, Iterable) else ()
         kept = {*map(normal_form, split_names(labels))}
         records = [unique_fields(list(_flatten(record, budget, kept))) for record in parsed]
@@ -45,7 +43,11 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
-    guesses = [] if field is None else [Guess(f"the rows in {field}", ())]
+    guesses = [Guess(f"the rows in {place}", ())] if place else []
+    spelled, respelled = respell(names, options.expected)
+    guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
+    fields = dict(zip(map(str, spelled), names, strict=True))
+    names = [*fields]
     absent = _left_out(names, options, path)
     if absent:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
@@ -96,18 +98,28 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
     return records
 
 
-def _find_rows(records: list[dict[str, Any]], expected: set[str]) -> str | None:
-    """Return the field of a single object that holds the rows, as answers of web services do.
+def _find_rows(records: list[Any], expected: set[str]) -> tuple[list[Any], str]:
+    """Return the rows in a single object, and in which of its fields, or the records themselves.
 
-    It is its only list of objects; an object with an expected column is a row itself.
+    Rows may be the only list of the outermost objects with any, as in answers of web services, or
+    the fields of the object, if their names are whole numbers. An object with an expected column is
+    a row itself.
     """
     if len(records) != 1 or any(
         name == key or name.startswith(f"{key}.") for key in records[0] for name in expected
     ):
-        return None
-    lists = {key: cell for key, cell in records[0].items() if isinstance(cell, list) and cell}
-    are_rows = [all(isinstance(row, dict) for row in cell) for cell in lists.values()]
-    return next(iter(lists)) if are_rows == [True] else None
+        return records, ""
+    if all(key.isdecimal() and isinstance(row, dict) for key, row in records[0].items()):
+        return [*records[0].values()], ""
+    lists, level = dict[str, list[Any]](), records[0]
+    while level and not lists:  # one level of nested objects after the other
+        lists = {name: cell for name, cell in level.items() if isinstance(cell, list) and cell}
+        nested = {name: cell for name, cell in level.items() if isinstance(cell, dict)}
+        level = {f"{n}.{key}": cell for n, one in nested.items() for key, cell in one.items()}
+    place, rows = next(iter(lists.items()), ("", []))
+    if len(lists) == 1 and all(isinstance(row, dict) for row in rows):
+        return rows, place
+    return records, ""
 
 
 def _flatten(
