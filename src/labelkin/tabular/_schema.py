@@ -14,7 +14,7 @@ from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns, normal_form
+from labelkin.datasets.formats._columns import find_columns, normal_form, respell
 from labelkin.datasets.formats._dialect import (
     guess_decimal,
     in_words,
@@ -435,23 +435,31 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents = {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
-    records = []
+    records, known = [], {*names, *schema.identifiers}
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict) and schema.feature_names is not None:
-            records.append(dict(_flatten(row, parents)))
+            record = dict(_flatten(row, parents))
+            if not known <= record.keys():
+                spelled, _ = respell([*record], known)
+                record = dict(zip(map(str, spelled), record.values(), strict=True))
+            records.append(record)
         elif is_matrix and isinstance(row, list) and len(row) == len(names):
             records.append(dict(zip(names, row, strict=True)))
         else:
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
-    left_out, known = [name for name in names if name not in given], {*names, *schema.identifiers}
+    left_out = [name for name in names if name not in given]
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
     if given and len(left_out) == len(names):
         find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
+    for number, record in enumerate(records, start=1):
+        if record.keys().isdisjoint(names):
+            text = f"row {number} has none of the columns {join_names(names)}"
+            raise FormatError(source, text)
     names += [name for name in schema.identifiers if name in given]
     cells = {}
     for name in names:

@@ -11,7 +11,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import iter_json, unique_fields
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
-from labelkin.datasets.formats._columns import normal_form, split_names
+from labelkin.datasets.formats._columns import normal_form, respell, split_names
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
 
@@ -55,7 +55,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take_cells(2 * len(records) * len(names), len(names))
     columns, lists, mark = {}, {}, options.decimal or "."
     for name in names:
-        cells = [record.get(name) for record in records]
+        cells = [record.get(fields.get(name, name)) for record in records]
         if any(isinstance(cell, list) for cell in cells):
             lists[name] = cells
         try:
