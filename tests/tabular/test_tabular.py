@@ -285,6 +285,28 @@ def test_identifiers_are_left_out():
     assert kept.columns == {"running": "number", "mail": "category", "views": "number"}
 
 
+@pytest.mark.parametrize("make", [int, "SUP-{}".format])
+def test_identifiers_of_repeated_rows_are_left_out(make):
+    numbers = [*np.random.default_rng(0).permutation(40), 7, 8]
+    cells = [make(number) for number in numbers]
+    data = table(**{"Ticket ID": cells, "a": cells, "x": np.arange(42) % 5, "y": [0, 1] * 21})
+    schema = find(data)
+    assert "Ticket ID" not in schema.columns
+    assert schema.identifiers == ("Ticket ID",)
+    assert "a" in schema.columns
+
+
+def test_lists_of_words_are_texts():
+    lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
+    data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)
+    schema = find(data)
+    assert schema.columns == {"w": "text"}
+    assert guesses_of(data)[0] == "w: lists of words, read as text"
+    assert schema.read(data)["w"].tolist()[:4] == ["olive oil, rice", None, None, "sugar"]
+    new = table_of_records([{"w": ["olive oil", "rice"]}, {"w": "sugar"}, {"w": []}], schema)
+    assert schema.read(new)["w"].tolist() == ["olive oil, rice", "sugar", None]
+
+
 @pytest.mark.parametrize(
     ("cells", "kind", "words"),
     [

@@ -1,7 +1,8 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from typing import Literal
+from collections.abc import Collection
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,13 +32,18 @@ _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
+# Exports repeat some rows: of a column named like an identifier, one value in ten may recur.
+_MIN_DISTINCT = 0.9
+# Of a column of numbers, one filled cell in ten may hold words, which are read as missing.
+_MAX_WORDS = 0.1
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$|^(id|ID|Id)[\W_]?",
+    r"(?i:(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|^id[\W_])"
+    r"|[a-z](Id|ID|Nr)$|^id[A-Z]"
 )
 
 
@@ -82,24 +88,33 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
 
 
 def is_identifier(table: RawTable, name: str) -> bool:
-    """Return whether a column tells rows apart: distinct numbers, or distinct single words."""
+    """Return whether a column tells rows apart: distinct numbers, or distinct single words.
+
+    One named like an identifier does if nearly all of its values are distinct.
+    """
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
     cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
     least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
-    return len({*cells}) == len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
+    are_words = len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
+    return are_words and _are_distinct(name, cells)
+
+
+def _are_distinct(name: str, values: Collection[Any]) -> bool:
+    share = _MIN_DISTINCT if _IDENTIFIER_NAME.search(name) else 1
+    return len({*values}) >= share * len(values)
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
     They are if they are distinct integers and the column is named like one, they are in order, or
-    they are long and of equal length.
+    they are long and of equal length. One named like it may have a few twice.
     """
     n = len(numbers)
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-    if n < 5 or not is_whole or len(np.unique(numbers)) < n:
+    if n < 5 or not is_whole or not _are_distinct(name, numbers):
         return False
     if _IDENTIFIER_NAME.search(name):
         return True
