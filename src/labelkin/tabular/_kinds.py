@@ -75,6 +75,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
+    if kind == "list" and table.holds_words(name):
+        table.guesses.append(Guess(f"{name}: lists of words, read as text", ("ignore",)))
+        return "text"
     if kind == "list":
         table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
         return None

@@ -236,13 +236,23 @@ class RawTable:
         return np.full(self.n_rows, name in self.percentages)
 
     def strings(self, name: str) -> np.ndarray:
-        """Return a column as strings, None where missing; numbers and dates are formatted."""
+        """Return a column as strings, None where missing.
+
+        Numbers and dates are formatted, lists of words are joined by commas.
+        """
         kind = self.kind(name)
+        if kind == "list" and self.holds_words(name):
+            joined = [", ".join(items) or None for items in self.lists(name)]
+            return np.array(joined, dtype=object)
         if kind not in ("string", "number", "date", "missing"):
             raise self.error(f"column {shorten(name)} holds {kind}, not text")
         column = self.column(name)
         cells = zip(column, column.isna(), strict=True)
         return np.array([None if gone else as_string(cell) for cell, gone in cells], dtype=object)
+
+    def holds_words(self, name: str) -> bool:
+        """Return whether all items of a column of lists are strings."""
+        return all(isinstance(item, str) for cell in self.lists(name) for item in cell)
 
     def lists(self, name: str) -> list[list[Any]]:
         """Return a column of lists, each without missing items."""
