@@ -77,11 +77,26 @@ def test_many_words_are_no_category(distinct, kind):
     assert [guess.text for guess in data.guesses] == ["w: text"] * (kind == "text")
 
 
-def test_words_among_many_numbers_are_asked_about():
-    data = table(w=["unknown", *(str(i % 30) for i in range(89))], y=[0, 1] * 45)
-    with pytest.raises(ValueError, match="mostly numbers but holds 'unknown' in row 1"):
-        find(data)
+def test_few_words_among_many_numbers_are_missing_values():
+    cells = ["rather not say", *(str(i % 30) for i in range(89))]
+    data = table(w=cells, y=[0, 1] * 45)
+    schema = find(data)
+    assert schema.columns == {"w": "number"}
+    assert guesses_of(data)[0] == "1 cell of w read as missing: 'rather not say'"
+    assert data.guesses[0].doubtful
+    new = pd.DataFrame({"w": ["3", "rather not say", "unknown"]})
+    assert schema.read(new)["w"].tolist() == pytest.approx([3, np.nan, np.nan], nan_ok=True)
+    with pytest.raises(ValueError, match="holds 'many' in row 1, not a number"):
+        schema.read(pd.DataFrame({"w": ["many"]}))
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
+
+
+def test_many_words_among_numbers_are_asked_about():
+    data = table(w=["many"] * 10 + [str(i % 30) for i in range(80)], y=[0, 1] * 45)
+    with pytest.raises(ValueError, match=r"10 of 90 cells hold others, such as 'many' \(row 1\)"):
+        find(data)
+    chosen = find(data, columns={"w": "number"})
+    assert np.isnan(chosen.read(data)["w"]).sum() == 10
 
 
 def test_codes_of_digits_and_letters_are_identifiers():

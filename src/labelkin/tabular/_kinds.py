@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from labelkin._utils.files import shorten
+from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import (
     are_numbers,
@@ -14,6 +15,7 @@ from labelkin.datasets.formats._dialect import (
     find_unit,
     in_words,
     is_number,
+    is_unknown,
     split_unit,
     unit_of,
 )
@@ -58,9 +60,11 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     `given` is the user's choice. Guesses are added to the table's; a column that could be misread
     is refused with the cure.
     """
+    kind = table.kind(name)
+    if given == "number" and kind == "string":
+        _holds_numbers(table, name, is_certain=True)
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
-    kind = table.kind(name)
     if kind == "missing":
         if name.strip():  # not the margin of a sheet
             table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
@@ -128,6 +132,56 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     return bool(n >= _MIN_IDENTIFIERS and (is_ordered or is_long))
 
 
+def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool:
+    """Return whether a column of strings holds numbers, of which there are many unless certain.
+
+    The few words among them are then missing values. A column that is mostly numbers, and holds
+    more words than that or percent signs in some cells only, is refused.
+    """
+    cells = table.strings(name)
+    values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
+    distinct = {*values}
+    unit = find_unit(distinct)
+    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
+    numbers = {v: text for v, text in written.items() if is_number(text, table.decimal)}
+    signs = {unit_of(value) == "%": value for value in numbers}
+    if len(numbers) == len(distinct) and len(signs) == 2:
+        raise table.error(
+            f"column {shorten(name)} holds numbers with and without a percent sign, such as "
+            f"{shorten(signs[True], 30)} and {shorten(signs[False], 30)}; write all of them alike, "
+            f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
+            "columns",
+        )
+    are_many = len(distinct) > _MAX_CATEGORIES and 2 * len(numbers) > len(distinct)
+    if not numbers or not (are_many or is_certain):
+        return False
+    wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
+    words = list(dict.fromkeys(cells[row] for row in wrong))
+    shown = join_names([shorten(word, 20) for word in words], 3)
+    if wrong and is_identifier(table, name) and _IDENTIFIER_NAME.search(name):
+        return False
+    are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
+    if are_few and are_numbers(numbers.values(), table.decimal):
+        if words:
+            text = f"{plural(len(wrong), 'cell')} of {name} read as missing: {shown}"
+            table.guesses.append(Guess(text, ("category", "ignore"), True))
+            table.words[name] = words
+        if not is_certain:
+            table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
+            unit = unit or find_currency(numbers.values())
+            table.units |= {name: unit} if unit else {}
+        return True
+    if words and not is_certain:
+        raise table.error(
+            f"column {shorten(name)} is mostly numbers, but {len(wrong):,} of {len(values):,} "
+            f"cells hold others, such as {shown} (row {wrong[0] + 1}); correct the cells, or pass "
+            f"{_cure(name, 'number')} to read them as missing, {_cure(name, 'category')} or "
+            f"{_cure(name, 'ignore')}",
+            "columns",
+        )
+    return False
+
+
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     cells = table.strings(name)
     values = [cell for cell in cells if cell is not None]
@@ -141,32 +195,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             arguments.insert(0, "day_first_date")
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
-    unit = find_unit(distinct)
-    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
-    wrong = {value for value in distinct if not is_number(written[value], table.decimal)}
-    signs = {unit_of(value) == "%": value for value in written}
-    if not wrong and len(signs) == 2:
-        raise table.error(
-            f"column {shorten(name)} holds numbers with and without a percent sign, such as "
-            f"{shorten(signs[True], 30)} and {shorten(signs[False], 30)}; write all of them alike, "
-            f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
-            "columns",
-        )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
-    if are_many and not are_codes and are_numbers(written.values(), table.decimal):
-        table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
-        unit = unit or find_currency(written.values())
-        table.units |= {name: unit} if unit else {}
+    if not are_codes and _holds_numbers(table, name):
         return "number"
-    if are_many and not are_codes and 0 < 2 * len(wrong) < len(distinct):
-        row = next(i for i, cell in enumerate(cells) if cell in wrong)
-        raise table.error(
-            f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
-            f"{row + 1}; correct or empty the cell, or pass {_cure(name, 'category')} or "
-            f"{_cure(name, 'ignore')}",
-            "columns",
-        )
     words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
@@ -178,7 +210,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
-    if are_codes and not wrong:
+    if are_codes and all(is_number(value, table.decimal) for value in distinct):
         table.guesses.append(Guess(f"{name}: codes", ("text", "ignore")))
         return "category"
     has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)

@@ -72,6 +72,8 @@ class Schema:
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
     units: dict[str, str] | None = None
     """Currencies, and words such as kg, that were written beside numbers, by column."""
+    words: dict[str, list[str]] | None = None
+    """What was read as missing among the numbers of a column."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -189,6 +191,7 @@ class Schema:
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
+            words=table.words,
             zones={n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))},
         )
 
@@ -200,7 +203,7 @@ class Schema:
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
         of the columns if there are notes, which name them.
         """
-        table, is_strict = RawTable.of(X), notes is None
+        table, is_strict = replace(RawTable.of(X), words=self.words or {}), notes is None
         notes = [] if notes is None else notes
         if not table.n_rows:
             raise table.error("it holds no rows")

@@ -98,6 +98,8 @@ class RawTable:
     """Columns of numbers that are written with a percent sign; None: not known."""
     units: dict[str, str] = field(default_factory=dict)
     """Currencies, and words such as kg, that are written beside numbers, by column."""
+    words: dict[str, list[str]] = field(default_factory=dict)
+    """What is read as missing among the numbers of a column."""
     absent: list[str] = field(default_factory=list)
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
@@ -205,10 +207,10 @@ class RawTable:
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         if kind != "string":
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
-        values = np.full(self.n_rows, np.nan)
+        values, words = np.full(self.n_rows, np.nan), {*self.words.get(name, ())}
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
-                if not gone:
+                if not gone and cell not in words:
                     values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
             except (ValueError, TypeError):
                 shown = shorten(str(cell), 30)
