@@ -86,9 +86,10 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
         return None
     if kind != "string":
+        nested = "; labelkin.datasets.read_table reads nested JSON files" * (kind == "dict")
         raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
-            f"convert them, or leave the column out with {_cure(name, 'ignore')}",
+            f"convert them, or leave the column out with {_cure(name, 'ignore')}{nested}",
             "columns",
         )
     return _kind_of_strings(table, name)
