@@ -214,7 +214,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if are_codes and all(is_number(value, table.decimal) for value in distinct):
         table.guesses.append(Guess(f"{name}: codes", ("text", "ignore")))
         return "category"
-    has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
+    has_tags = 10 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
     markup = " with HTML tags, which are read as words" if has_tags else ""
     table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))
     return "text"
