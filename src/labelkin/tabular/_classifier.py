@@ -20,7 +20,7 @@ from labelkin._utils.labels import (
     label_names,
     named_if_single,
 )
-from labelkin._utils.names import join_names
+from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
@@ -407,7 +407,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         for name, known in self.categories_.items():
             cells = features[name].dropna()
             if len(new := cells[~cells.isin(known)]):
-                rows = f"{len(new):,} of {len(features):,} rows"
+                rows = f"{len(new):,} of {plural(len(features), 'row')}"
                 values = join_names([repr(value) for value in new.unique()], 3)
                 has = "has" if len(new) == 1 else "have"
                 text = f"{rows} {has} a {name} that no training row has; it is not used there"
