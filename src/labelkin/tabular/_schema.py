@@ -259,7 +259,7 @@ class Schema:
         if sum(counts) <= expected + 2 * expected**0.5:
             return []
         (count, word), *others = [(n, word) for n, word in zip(counts, words, strict=True) if n]
-        of = f" of {len(numbers):,} rows" if is_first else ""
+        of = f" of {plural(len(numbers), 'row')}" if is_first else ""
         text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
         return [text + "".join(f" ({n:,} {word} any)" for n, word in others)]
 
@@ -310,8 +310,8 @@ def _read_column(table: RawTable, name: str, kind: str, unit: str = "") -> tuple
     days = as_days(cells, kind == "day_first_date")
     for row in np.flatnonzero(np.isnan(days)):
         if cells[row] is not None:
-            order = "day before the month" if kind == "day_first_date" else "month before the day"
-            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date with the {order}"
+            example = "with the day before the month" if "_" in kind else "such as 2025-12-31"
+            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
             if kind == "date" and parse_date(cells[row], day_first=True):
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
