@@ -97,6 +97,8 @@ def test_many_words_among_numbers_are_asked_about():
         find(data)
     chosen = find(data, columns={"w": "number"})
     assert np.isnan(chosen.read(data)["w"]).sum() == 10
+    with pytest.raises(ValueError, match="holds 'a' in row 1, not a number"):
+        find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})
 
 
 def test_codes_of_digits_and_letters_are_identifiers():

@@ -153,8 +153,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
             f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
             "columns",
         )
-    are_many = len(distinct) > _MAX_CATEGORIES and 2 * len(numbers) > len(distinct)
-    if not numbers or not (are_many or is_certain):
+    are_many = is_certain or len(distinct) > _MAX_CATEGORIES
+    if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
     words = list(dict.fromkeys(cells[row] for row in wrong))
