@@ -25,6 +25,10 @@ OPTIONS = {"labels": "--labels", "separator": "--separator"}
             "pass format= (format= can be passed in Python only)",
         ),
         (ValueError("pass labels="), "pass labels="),
+        (
+            ValueError("""pass columns={'How old?': 'number'} or columns={"it's": 'ignore'}"""),
+            """pass --number 'How old?' or --ignore 'it'"'"'s'""",
+        ),
     ],
 )
 def test_arguments_become_options(error, shown, capsys):

@@ -474,6 +474,10 @@ def test_rows_later_than_training_are_counted(tmp_path, monkeypatch, capsys):
     for command in ("predict", "evaluate"):
         _, err = run(capsys, command, "model.labelkin", "new.csv")
         assert "40 of 45 rows have created later than any in training" in err
+    for row, later in ((1, False), (45, True)):  # the notes of an explanation are on its row
+        _, err = run(capsys, "explain", "model.labelkin", "new.csv", "--row", row)
+        assert ("1 of 1 row has created later" in err) == later
+        assert "of 45 rows" not in err
 
 
 def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):

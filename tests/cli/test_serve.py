@@ -119,7 +119,7 @@ def test_values_of_many_kinds(client):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"Plot": "x", "country": "fr", "runtime": 1}, "no column 'Plot'. Did you mean plot?"),
+        ({"plott": "x", "country": "fr", "runtime": 1}, "no column 'plott'. Did you mean plot?"),
         ({"text": "x"}, "no column 'plot'"),
         ({"plot": "x", "country": "fr", "runtime": "long"}, "'runtime' holds 'long' in row 1"),
         ({"plot": "x", "country": "fr", "runtime": [1]}, "'runtime' holds a list"),

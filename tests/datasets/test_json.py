@@ -116,6 +116,13 @@ def test_rows_in_a_field_of_an_object(tmp_path):
     assert found.data["a"].tolist() == [1, 2]
     assert [one.text for one in found.guesses] == ["the rows in items"]
     assert read_table(path, expected=["count"]).names == ["count", "links.next", "items"]
+    path.write_text('{"data": {"page": 1, "items": [{"a": 1}, {"a": 2}]}}')
+    found = read_table(path)
+    assert found.data["a"].tolist() == [1, 2]
+    assert [one.text for one in found.guesses] == ["the rows in data.items"]
+    path.write_text('{"0": {"a": 1}, "7": {"a": 2}}')
+    assert read_table(path).data["a"].tolist() == [1, 2]
+    assert read_table(path, expected=["7.a"]).names == ["0.a", "7.a"]
     path.write_text('{"a": 1, "tags": ["x"]}')
     assert read_table(path).n_rows == 1
     assert read_table(path).names == ["a", "tags"]

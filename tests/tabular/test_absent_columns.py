@@ -49,6 +49,12 @@ def test_names_may_differ_by_case_and_spaces(model, tmp_path):
     found = model.read_rows(table, notes)
     assert found.iloc[0].tolist() == [3.5, "red", "the word1"]
     assert notes == []
+    (tmp_path / "new.json").write_text('[{"SIZE": 3.5, "team": "red", "W ords": "the word1"}]')
+    table = read_table(tmp_path / "new.json", **model.schema_.reading)
+    assert model.read_rows(table, notes).equals(found)
+    record = {"Size": 3.5, "team": "red", "Words": "the word1"}
+    assert model.read_rows(table_of_records([record], model.schema_), notes).equals(found)
+    assert notes == []
     # Two columns that could be meant are not guessed at.
     (tmp_path / "new.csv").write_text("SIZE,Size,Team,words\n3.5,1,red,the word1\n")
     with pytest.raises(ValueError, match="no column 'size'"):
@@ -68,6 +74,12 @@ def test_without_a_place_for_the_note_a_missing_column_is_an_error(model):
         model.predict(pd.DataFrame({"team": ["red"]}))
     data = pd.DataFrame({"team": ["red", "blue"], "a": [0, 1], "b": [1, 0]})
     assert find_training_data(data, ["a", "b"], columns=model.schema_).notes == [f"X: {NOTE}"]
+
+
+@pytest.mark.parametrize("row", [{}, {"sender": "ann"}])
+def test_records_without_any_column_are_refused(model, row):
+    with pytest.raises(ValueError, match="row 2 has none of the columns size, team, words"):
+        table_of_records([{"team": "red"}, row], model.schema_)
 
 
 def test_records_with_fields_in_a_list(tmp_path):

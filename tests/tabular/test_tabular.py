@@ -77,11 +77,28 @@ def test_many_words_are_no_category(distinct, kind):
     assert [guess.text for guess in data.guesses] == ["w: text"] * (kind == "text")
 
 
-def test_words_among_many_numbers_are_asked_about():
-    data = table(w=["unknown", *(str(i % 30) for i in range(89))], y=[0, 1] * 45)
-    with pytest.raises(ValueError, match="mostly numbers but holds 'unknown' in row 1"):
-        find(data)
+def test_few_words_among_many_numbers_are_missing_values():
+    cells = ["rather not say", *(str(i % 30) for i in range(89))]
+    data = table(w=cells, y=[0, 1] * 45)
+    schema = find(data)
+    assert schema.columns == {"w": "number"}
+    assert guesses_of(data)[0] == "1 cell of w read as missing: 'rather not say'"
+    assert data.guesses[0].doubtful
+    new = pd.DataFrame({"w": ["3", "rather not say", "unknown"]})
+    assert schema.read(new)["w"].tolist() == pytest.approx([3, np.nan, np.nan], nan_ok=True)
+    with pytest.raises(ValueError, match="holds 'many' in row 1, not a number"):
+        schema.read(pd.DataFrame({"w": ["many"]}))
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
+
+
+def test_many_words_among_numbers_are_asked_about():
+    data = table(w=["many"] * 10 + [str(i % 30) for i in range(80)], y=[0, 1] * 45)
+    with pytest.raises(ValueError, match=r"10 of 90 cells hold others, such as 'many' \(row 1\)"):
+        find(data)
+    chosen = find(data, columns={"w": "number"})
+    assert np.isnan(chosen.read(data)["w"]).sum() == 10
+    with pytest.raises(ValueError, match="holds 'a' in row 1, not a number"):
+        find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})
 
 
 def test_codes_of_digits_and_letters_are_identifiers():
@@ -119,7 +136,8 @@ def test_points_mean_day_first_whatever_the_training_rows_have():
 
 def test_html_in_texts_is_said():
     texts = [
-        f"<p>Hello,<br>please help {i}</p>" if i % 3 else f"no tag in it {i}" for i in range(30)
+        f"<p>Hello,<br>please help {i}</p>" if i % 6 == 0 else f"no tag in it {i}"
+        for i in range(30)
     ]
     data = table(w=texts, y=[0, 1] * 15)
     assert find(data).columns == {"w": "text"}
@@ -297,6 +315,28 @@ def test_the_index_of_a_shuffled_frame_is_left_out(tmp_path):
         assert schema.columns == {"x": "number"}
         assert schema.identifiers == tuple({*data.names} - {"x", "y"})
         assert all(data.names)
+
+
+@pytest.mark.parametrize("make", [int, "SUP-{}".format])
+def test_identifiers_of_repeated_rows_are_left_out(make):
+    numbers = [*np.random.default_rng(0).permutation(40), 7, 8]
+    cells = [make(number) for number in numbers]
+    data = table(**{"Ticket ID": cells, "a": cells, "x": np.arange(42) % 5, "y": [0, 1] * 21})
+    schema = find(data)
+    assert "Ticket ID" not in schema.columns
+    assert schema.identifiers == ("Ticket ID",)
+    assert "a" in schema.columns
+
+
+def test_lists_of_words_are_texts():
+    lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
+    data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)
+    schema = find(data)
+    assert schema.columns == {"w": "text"}
+    assert guesses_of(data)[0] == "w: lists of words, read as text"
+    assert schema.read(data)["w"].tolist()[:4] == ["olive oil, rice", None, None, "sugar"]
+    new = table_of_records([{"w": ["olive oil", "rice"]}, {"w": "sugar"}, {"w": []}], schema)
+    assert schema.read(new)["w"].tolist() == ["olive oil, rice", "sugar", None]
 
 
 @pytest.mark.parametrize(

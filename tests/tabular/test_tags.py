@@ -128,6 +128,8 @@ def test_doubtful_labels_name_what_decides():
     assert "audio (2) and Audio (1)" in found["ignore_case"]
     assert "none (1)" in found["no_label"]
     assert doubts(["a;b", "b", "c"]) == {}
+    found = doubts([f"this is sentence {i}; and another {i + 1}" for i in range(20)])
+    assert found["labels"].startswith("40 labels in 20 rows, of which most occur once")
     assert doubts(["a, b;c", "c"], separator=";") == {}
 
 

@@ -72,6 +72,14 @@ def test_words_for_unknown_numbers_are_missing_values(tmp_path):
     assert few.data["a"].tolist() == ["1", "2", "unknown"] * 20  # one of three categories
 
 
+def test_a_decimal_comma_among_a_few_words(tmp_path):
+    cells = [f"{i},5" for i in range(N - 2)] + ["auf Anfrage"] * 2
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    schema = find_training_data(found, ["y"]).schema
+    assert schema.columns == {"a": "number"}
+    assert schema.read(found)["a"].tolist()[:2] == [0.5, 1.5]
+
+
 def test_points_in_amounts_are_between_thousands(tmp_path):
     cells = [f"{i}.250 €" for i in range(1, N)] + ["165 €"]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))

@@ -5,11 +5,13 @@ memory, a closed pipe, a defect of labelkin). 2: bad usage or bad input. 130: in
 traceback is shown only if LABELKIN_TRACEBACK is set.
 """
 
+import ast
 import errno
 import inspect
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -39,7 +41,7 @@ from labelkin.cli._output import Interrupted, escaped_output
 _FAILURES = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.ENOMEM, errno.EMFILE}
 
 # The kind of a column, an option of its own on the command line.
-_KIND = re.compile(r"columns=\{'(.*?)': '(\w+)'\}")
+_KIND = re.compile(r"columns=(\{['\"].*?['\"]: '\w+'\})")
 
 app = typer.Typer(
     name="labelkin",
@@ -143,7 +145,7 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
         return _print_error(named, 1 if failed else 2)
     if isinstance(error, (ValueError, ImportError)):
         message = rename_arguments(error, options)
-        message = _KIND.sub(lambda found: f"--{found[2].replace('_', '-')} {found[1]}", message)
+        message = _KIND.sub(_show_kind, message)
         known = {"columns", *options}
         others = [f"{name}=" for name in getattr(error, "arguments", ()) if name not in known]
         if others:
@@ -160,6 +162,11 @@ def report_error(error: Exception, options: Mapping[str, str]) -> int:
         return int(error.exit_code)
     name = type(error).__name__
     return _print_error(f"failed: {name}: {error} (LABELKIN_TRACEBACK=1 shows where)", 1)
+
+
+def _show_kind(found: re.Match[str]) -> str:
+    ((name, kind),) = ast.literal_eval(found[1]).items()
+    return f"--{kind.replace('_', '-')} {shlex.quote(name)}"
 
 
 @contextmanager

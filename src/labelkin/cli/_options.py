@@ -150,8 +150,8 @@ class TableOptions:
         list[str] | None,
         column_option(
             metavar="COLUMN",
-            help="A column of numbers to keep although it looks like an identifier. May be "
-            "repeated.",
+            help="A column of numbers to keep although it looks like an identifier, or holds "
+            "words, which are missing values. May be repeated.",
         ),
     ] = None
     day_first_date: Annotated[

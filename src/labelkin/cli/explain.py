@@ -63,9 +63,11 @@ def command(
     saved = load_saved_model(model, expected_sha256)
     notes = Notes(quiet or as_json)
     table, X = saved.read(data, reading, notes)
-    notes.flush()
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
+    notes.pending = []  # those on other rows
+    saved.classifier.read_rows(replace(table, data=table.data[row - 1 : row]), notes.pending)
+    notes.flush()
     known = saved.read_training(training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 from labelkin._utils.files import open_for_writing, strip_compression
 from labelkin.cli import _options as options
 from labelkin.cli._data import check_data_file, check_model_file, load_saved_model
-from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar, split_names
+from labelkin.cli._output import (
+    Notes,
+    check_output,
+    echo,
+    plural,
+    print_json,
+    progress_bar,
+    split_names,
+)
 
 # Labels that are written for each row by a model of thousands of labels.
 _TOP_OF_MANY = 10
@@ -168,7 +176,7 @@ def command(
         facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
         print_json({**facts, "labels_per_row": round(total / n, 4)})
     elif not (quiet or to_stdout):
-        echo(f"written: {out} ({n:,} rows, {total / n:.2g} labels per row)")
+        echo(f"written: {out} ({plural(n, 'row')}, on average {total / n:.2g} labels)")
 
 
 @contextmanager

@@ -259,7 +259,11 @@ class Evaluation:
         console = console or import_optional("rich.console", "cli").Console(highlight=False)
         done, planned = self.n_done, len(self.splits)
         if heading is None:
-            heading = f"{done} of {planned} folds" if done < planned else f"{done} folds"
+            heading = (
+                f"{done} of {planned} folds in the time given"
+                if done < planned
+                else f"{done} folds"
+            )
             heading += ", mean ± std" if done > 1 else ""
             heading += f", no time for {', '.join(self.left_out)}" if self.left_out else ""
             heading = heading if planned > 1 else f"{self.y.shape[0]:,} rows"

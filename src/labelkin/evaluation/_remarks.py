@@ -28,7 +28,7 @@ _DECIDED = {
     "f1": ("for the best F1 of a row", LabelDecision("f1")),
     "macro_f1": ("for the best macro F1", LabelDecision("macro_f1")),
     "subset_accuracy": ("for the most rows entirely right", LabelDecision("subset_accuracy")),
-    "recall:0.9": ("for a recall of 90 %", LabelDecision("recall:0.9")),
+    "recall:0.9": ("for a mean recall of the rows of 90 %", LabelDecision("recall:0.9")),
     "cost:FN=5": (
         "as if a missed label cost as much as 5 wrong ones",
         LabelDecision("fixed", cut=1 / 6),

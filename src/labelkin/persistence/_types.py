@@ -217,6 +217,7 @@ _SCHEMA = {
     "zones": (None, {str: str}),
     "percentages": (None, [str]),
     "units": (None, {str: str}),
+    "words": (None, {str: [str]}),
 }
 _LABELS = {
     "names": [str],

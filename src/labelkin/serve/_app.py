@@ -57,7 +57,10 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
     async def predict(request: Request) -> Response:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in (*_JSON, "text/csv", *_SHEETS):
-            text = "Send rows as application/json, or a table as text/csv or a spreadsheet."
+            text = (
+                "Send rows as application/json, or a table as text/csv or a spreadsheet, as the "
+                "body of the request and with this Content-Type."
+            )
             raise BadRows(text, 415)
         try:
             async with asyncio.timeout(limits.seconds):

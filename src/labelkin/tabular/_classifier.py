@@ -435,7 +435,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 found.append(f"{rows} {has} no {name}, and all training rows have one")
             cells = features[name].dropna()
             if len(new := cells[~cells.isin(known)]):
-                rows = f"{len(new):,} of {len(features):,} rows"
+                rows = f"{len(new):,} of {plural(len(features), 'row')}"
                 values = join_names([repr(value) for value in new.unique()], 3)
                 has = "has" if len(new) == 1 else "have"
                 text = f"{rows} {has} a {name} that no training row has; it is not used there"

@@ -1,11 +1,13 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from typing import Literal
+from collections.abc import Collection
+from typing import Any, Literal
 
 import numpy as np
 
 from labelkin._utils.files import shorten
+from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import (
     are_numbers,
@@ -13,6 +15,7 @@ from labelkin.datasets.formats._dialect import (
     find_unit,
     in_words,
     is_number,
+    is_unknown,
     split_unit,
     unit_of,
 )
@@ -31,15 +34,20 @@ _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
+# Exports repeat some rows: of a column named like an identifier, one value in ten may recur.
+_MIN_DISTINCT = 0.9
+# Of a column of numbers, one filled cell in ten may hold words, which are read as missing.
+_MAX_WORDS = 0.1
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|[a-z](Id|ID|Nr)$"
+    r"(?i:(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|^id[\W_])"
+    r"|[a-z](Id|ID|Nr)$|^id[A-Z]"
     # What pandas calls an index without a name in a file.
-    r"|^(id|ID|Id)[\W_]?|^(Unnamed: |__index_level_|index_)\d",
+    r"|^(Unnamed: |__index_level_|index_)\d",
 )
 
 
@@ -54,9 +62,11 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     `given` is the user's choice. Guesses are added to the table's; a column that could be misread
     is refused with the cure.
     """
+    kind = table.kind(name)
+    if given == "number" and kind == "string":
+        _holds_numbers(table, name, is_certain=True)
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
-    kind = table.kind(name)
     if kind == "missing":
         table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
@@ -70,39 +80,52 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
+    if kind == "list" and table.holds_words(name):
+        table.guesses.append(Guess(f"{name}: lists of words, read as text", ("ignore",)))
+        return "text"
     if kind == "list":
         first = next(iter(table.column(name).dropna().iloc[0]), None)
         cure = f"; {spread_cure(name)}" if isinstance(first, (int, float, np.number)) else ""
         table.guesses.append(Guess(f"{name} left out: it holds lists{cure}", ()))
         return None
     if kind != "string":
+        nested = "; labelkin.datasets.read_table reads nested JSON files" * (kind == "dict")
         raise table.error(
             f"column {shorten(name)} holds {kind} values, which are neither numbers nor text; "
-            f"convert them, or leave the column out with {_cure(name, 'ignore')}",
+            f"convert them, or leave the column out with {_cure(name, 'ignore')}{nested}",
             "columns",
         )
     return _kind_of_strings(table, name)
 
 
 def is_identifier(table: RawTable, name: str) -> bool:
-    """Return whether a column tells rows apart: distinct numbers, or distinct single words."""
+    """Return whether a column tells rows apart: distinct numbers, or distinct single words.
+
+    One named like an identifier does if nearly all of its values are distinct.
+    """
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
     cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
     least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
-    return len({*cells}) == len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
+    are_words = len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
+    return are_words and _are_distinct(name, cells)
+
+
+def _are_distinct(name: str, values: Collection[Any]) -> bool:
+    share = _MIN_DISTINCT if _IDENTIFIER_NAME.search(name) else 1
+    return len({*values}) >= share * len(values)
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
     They are if they are distinct integers and the column is named like one, they are in order, or
-    they are long and of equal length.
+    they are long and of equal length. One named like it may have a few twice.
     """
     n = len(numbers)
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-    if n < 5 or not is_whole or len(np.unique(numbers)) < n:
+    if n < 5 or not is_whole or not _are_distinct(name, numbers):
         return False
     if _IDENTIFIER_NAME.search(name):
         return True
@@ -111,6 +134,56 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     low, high = numbers.min(), numbers.max()
     is_long = low >= 10_000 and len(str(int(low))) == len(str(int(high)))
     return bool(n >= _MIN_IDENTIFIERS and (is_ordered or is_long))
+
+
+def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool:
+    """Return whether a column of strings holds numbers, of which there are many unless certain.
+
+    The few words among them are then missing values. A column that is mostly numbers, and holds
+    more words than that or percent signs in some cells only, is refused.
+    """
+    cells, decimal = table.strings(name), table.decimal or "."
+    values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
+    distinct = {*values}
+    unit = find_unit(distinct)
+    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
+    numbers = {v: text for v, text in written.items() if is_number(text, decimal)}
+    signs = {unit_of(value) == "%": value for value in numbers}
+    if len(numbers) == len(distinct) and len(signs) == 2:
+        raise table.error(
+            f"column {shorten(name)} holds numbers with and without a percent sign, such as "
+            f"{shorten(signs[True], 30)} and {shorten(signs[False], 30)}; write all of them alike, "
+            f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
+            "columns",
+        )
+    are_many = is_certain or len(distinct) > _MAX_CATEGORIES
+    if not are_many or 2 * len(numbers) <= len(distinct):
+        return False
+    wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
+    words = list(dict.fromkeys(cells[row] for row in wrong))
+    shown = join_names([shorten(word, 20) for word in words], 3)
+    if wrong and is_identifier(table, name) and _IDENTIFIER_NAME.search(name):
+        return False
+    are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
+    if are_few and are_numbers(numbers.values(), decimal):
+        if words:
+            text = f"{plural(len(wrong), 'cell')} of {name} read as missing: {shown}"
+            table.guesses.append(Guess(text, ("category", "ignore"), True))
+            table.words[name] = words
+        if not is_certain:
+            table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
+            unit = unit or find_currency(numbers.values())
+            table.units |= {name: unit} if unit else {}
+        return True
+    if words and not is_certain:
+        raise table.error(
+            f"column {shorten(name)} is mostly numbers, but {len(wrong):,} of {len(values):,} "
+            f"cells hold others, such as {shown} (row {wrong[0] + 1}); correct the cells, or pass "
+            f"{_cure(name, 'number')} to read them as missing, {_cure(name, 'category')} or "
+            f"{_cure(name, 'ignore')}",
+            "columns",
+        )
+    return False
 
 
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
@@ -126,32 +199,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
             arguments.insert(0, "day_first_date")
         table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
         return "day_first_date" if day_first else "date"
-    unit, decimal = find_unit(distinct), table.decimal or "."
-    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
-    wrong = {value for value in distinct if not is_number(written[value], decimal)}
-    signs = {unit_of(value) == "%": value for value in written}
-    if not wrong and len(signs) == 2:
-        raise table.error(
-            f"column {shorten(name)} holds numbers with and without a percent sign, such as "
-            f"{shorten(signs[True], 30)} and {shorten(signs[False], 30)}; write all of them alike, "
-            f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
-            "columns",
-        )
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
-    if are_many and not are_codes and are_numbers(written.values(), decimal):
-        table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
-        unit = unit or find_currency(written.values())
-        table.units |= {name: unit} if unit else {}
+    if not are_codes and _holds_numbers(table, name):
         return "number"
-    if are_many and not are_codes and 0 < 2 * len(wrong) < len(distinct):
-        row = next(i for i, cell in enumerate(cells) if cell in wrong)
-        raise table.error(
-            f"column {shorten(name)} is mostly numbers but holds {shorten(cells[row], 30)} in row "
-            f"{row + 1}; correct or empty the cell, or pass {_cure(name, 'category')} or "
-            f"{_cure(name, 'ignore')}",
-            "columns",
-        )
     words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
@@ -163,10 +214,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))
         return None
-    if are_codes and not wrong:
+    if are_codes and all(is_number(value, table.decimal or ".") for value in distinct):
         table.guesses.append(Guess(f"{name}: codes", ("text", "ignore")))
         return "category"
-    has_tags = 2 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
+    has_tags = 10 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
     markup = " with HTML tags, which are read as words" if has_tags else ""
     table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))
     return "text"

@@ -14,7 +14,7 @@ from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns, normal_form
+from labelkin.datasets.formats._columns import find_columns, normal_form, respell
 from labelkin.datasets.formats._dialect import (
     in_words,
     is_currency,
@@ -73,6 +73,8 @@ class Schema:
     """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
     units: dict[str, str] | None = None
     """Currencies, and words such as kg, that were written beside numbers, by column."""
+    words: dict[str, list[str]] | None = None
+    """What was read as missing among the numbers of a column."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -200,6 +202,7 @@ class Schema:
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
             zones=zones,
+            words=table.words,
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -210,7 +213,7 @@ class Schema:
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
         of the columns if there are notes, which name them.
         """
-        table, is_strict = RawTable.of(X), notes is None
+        table, is_strict = replace(RawTable.of(X), words=self.words or {}), notes is None
         notes = [] if notes is None else notes
         if not table.n_rows:
             raise table.error("it holds no rows")
@@ -265,7 +268,7 @@ class Schema:
         if sum(counts) <= expected + 2 * expected**0.5:
             return []
         (count, word), *others = [(n, word) for n, word in zip(counts, words, strict=True) if n]
-        of = f" of {len(numbers):,} rows" if is_first else ""
+        of = f" of {plural(len(numbers), 'row')}" if is_first else ""
         text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
         return [text + "".join(f" ({n:,} {word} any)" for n, word in others)]
 
@@ -321,8 +324,8 @@ def _read_column(
     days = as_days(dates)
     for row in np.flatnonzero(np.isnan(days)):
         if cells[row] is not None:
-            order = "day before the month" if day_first else "month before the day"
-            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date with the {order}"
+            example = "with the day before the month" if day_first else "such as 2025-12-31"
+            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
             if kind == "date" and parse_date(cells[row], day_first=True):
                 text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
             raise table.error(f"column {shorten(name)} holds {text}")
@@ -450,23 +453,31 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents = {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
-    records = []
+    records, known = [], {*names, *schema.identifiers}
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict) and schema.feature_names is not None:
-            records.append(dict(_flatten(row, parents)))
+            record = dict(_flatten(row, parents))
+            if not known <= record.keys():
+                spelled, _ = respell([*record], known)
+                record = dict(zip(map(str, spelled), record.values(), strict=True))
+            records.append(record)
         elif is_matrix and isinstance(row, list) and len(row) == len(names):
             records.append(dict(zip(names, row, strict=True)))
         else:
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
-    left_out, known = [name for name in names if name not in given], {*names, *schema.identifiers}
+    left_out = [name for name in names if name not in given]
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
     if given and len(left_out) == len(names):
         find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, left_out):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
+    for number, record in enumerate(records, start=1):
+        if record.keys().isdisjoint(names):
+            text = f"row {number} has none of the columns {join_names(names)}"
+            raise FormatError(source, text)
     names += [name for name in schema.identifiers if name in given]
     cells = {}
     for name in names:
@@ -493,6 +504,8 @@ def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterat
 
 def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:
     """Return a number, a text or None; the empty text is missing."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = ", ".join(value)  # as `RawTable.strings` joins lists of words
     if value is None or (isinstance(value, str) and not is_matrix):
         return value or None
     held = _FORMS.get(type(value))

@@ -18,6 +18,7 @@ _SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；")
 # Those of them that occur in labels, too.
 _PUNCTUATION = (",", "/", "、", "，")
 _MIN_TOGETHER = 5  # rows in which two labels stand side by side, and none in which they do not
+_MANY = 20  # labels, so that there are more than rows not only because there are few rows
 _OPENING, _CLOSING = "([{（", ")]}）"
 _ENCLOSING = {*_OPENING, *_CLOSING, '"'}
 # What people write into a column of tags for a row without any, without spaces and brackets.
@@ -187,6 +188,9 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
         shown = [" and ".join(f"{tag} ({counts[tag]:,})" for tag in same) for same in several]
         text = f"labels that differ by case or spaces only are kept apart: {join_names(shown, 3)}"
         found.append(Guess(text, ("ignore_case",), True))
+    if len(counts) > max(len(rows), _MANY) and 2 * counts.total() < 3 * len(counts):
+        text = f"{len(counts):,} labels in {len(rows):,} rows, of which most occur once"
+        found.append(Guess(f"{text}: they may be no tags", ("labels",), True))
     if none := [tag for tag in counts if _NONE.fullmatch(_bare(tag))]:
         shown = [f"{tag} ({counts[tag]:,})" for tag in sorted(none)]
         text = f"learned as a label, though it may mean that there is none: {join_names(shown)}"

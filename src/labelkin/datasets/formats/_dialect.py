@@ -314,8 +314,9 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
             return ","
         if not any("," in value for value in values):
             continue
-        if all(is_number(value, ",") for value in values):
-            if not all(is_number(value) for value in values):
+        numbers = [value for value in values if is_number(value, ",")]
+        if len(numbers) >= 0.9 * len(values):  # the others may be words for missing values
+            if not all(map(is_number, numbers)):
                 return ","
-            ambiguous |= all(_AMBIGUOUS.fullmatch(value) for value in values if "," in value)
+            ambiguous |= all(_AMBIGUOUS.fullmatch(value) for value in numbers if "," in value)
     return "," if ambiguous and delimiter == ";" else "."

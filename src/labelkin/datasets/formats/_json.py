@@ -11,7 +11,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import iter_json, unique_fields
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
-from labelkin.datasets.formats._columns import normal_form, split_names
+from labelkin.datasets.formats._columns import normal_form, respell, split_names
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
 
@@ -34,9 +34,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         expected = {*map(normal_form, options.expected)}
         parsed = _from_pandas(parsed, expected) or parsed
         budget.take(_OBJECT_BYTES * len(parsed))
-        field = _find_rows(parsed, expected)
-        if field is not None:
-            parsed = parsed[0][field]
+        parsed, place = _find_rows(parsed, expected)
         labels = options.labels if isinstance(options.labels, Iterable) else ()
         kept = {*map(normal_form, split_names(labels))}
         records = [unique_fields(list(_flatten(record, budget, kept))) for record in parsed]
@@ -49,7 +47,11 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
-    guesses = [] if field is None else [Guess(f"the rows in {field}", ())]
+    guesses = [Guess(f"the rows in {place}", ())] if place else []
+    spelled, respelled = respell(names, options.expected)
+    guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
+    fields = dict(zip(map(str, spelled), names, strict=True))
+    names = [*fields]
     absent = _left_out(names, options, path)
     if absent:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
@@ -57,7 +59,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take_cells(2 * len(records) * len(names), len(names))
     columns, lists, mark = {}, {}, options.decimal or "."
     for name in names:
-        cells = [record.get(name) for record in records]
+        cells = [record.get(fields.get(name, name)) for record in records]
         if any(isinstance(cell, list) for cell in cells):
             lists[name] = cells
         try:
@@ -103,8 +105,8 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
 def _from_pandas(records: list[dict[str, Any]], expected: set[str]) -> list[dict[str, Any]] | None:
     """Return the rows of a DataFrame that pandas' to_json writes as one object; None: it is none.
 
-    The object has the cells by column and row number, rows by their number, or three lists. One
-    with an expected column ``a.b`` in it is a row.
+    The object has the cells by column and row number, or three lists. One with an expected column
+    ``a.b`` in it is a row.
     """
     frame = records[0] if len(records) == 1 else {}
     parts = [*frame.values()]
@@ -119,21 +121,31 @@ def _from_pandas(records: list[dict[str, Any]], expected: set[str]) -> list[dict
     if parts[0] and all(map(str.isdecimal, parts[0])):
         rows = zip(*(part.values() for part in parts), strict=True)
         return [dict(zip(frame, row, strict=True)) for row in rows]
-    return parts if all(map(str.isdecimal, frame)) else None
+    return None
 
 
-def _find_rows(records: list[dict[str, Any]], expected: set[str]) -> str | None:
-    """Return the field of a single object that holds the rows, as answers of web services do.
+def _find_rows(records: list[Any], expected: set[str]) -> tuple[list[Any], str]:
+    """Return the rows in a single object, and in which of its fields, or the records themselves.
 
-    It is its only list of objects; an object with an expected column is a row itself.
+    Rows may be the only list of the outermost objects with any, as in answers of web services, or
+    the fields of the object, if their names are whole numbers. An object with an expected column is
+    a row itself.
     """
     if len(records) != 1 or any(
         name == key or name.startswith(f"{key}.") for key in records[0] for name in expected
     ):
-        return None
-    lists = {key: cell for key, cell in records[0].items() if isinstance(cell, list) and cell}
-    are_rows = [all(isinstance(row, dict) for row in cell) for cell in lists.values()]
-    return next(iter(lists)) if are_rows == [True] else None
+        return records, ""
+    if all(key.isdecimal() and isinstance(row, dict) for key, row in records[0].items()):
+        return [*records[0].values()], ""
+    lists, level = dict[str, list[Any]](), records[0]
+    while level and not lists:  # one level of nested objects after the other
+        lists = {name: cell for name, cell in level.items() if isinstance(cell, list) and cell}
+        nested = {name: cell for name, cell in level.items() if isinstance(cell, dict)}
+        level = {f"{n}.{key}": cell for n, one in nested.items() for key, cell in one.items()}
+    place, rows = next(iter(lists.items()), ("", []))
+    if len(lists) == 1 and all(isinstance(row, dict) for row in rows):
+        return rows, place
+    return records, ""
 
 
 def _flatten(

@@ -100,6 +100,8 @@ class RawTable:
     """Columns of numbers that are written with a percent sign; None: not known."""
     units: dict[str, str] = field(default_factory=dict)
     """Currencies, and words such as kg, that are written beside numbers, by column."""
+    words: dict[str, list[str]] = field(default_factory=dict)
+    """What is read as missing among the numbers of a column."""
     absent: list[str] = field(default_factory=list)
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
@@ -214,10 +216,10 @@ class RawTable:
         if kind != "string":
             cure = f"; {spread_cure(name)}" if kind == "list" else ""
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
-        values = np.full(self.n_rows, np.nan)
+        values, words = np.full(self.n_rows, np.nan), {*self.words.get(name, ())}
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
-                if not gone:
+                if not gone and cell not in words:
                     values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
             except (ValueError, TypeError):
                 shown = shorten(str(cell), 30)
@@ -255,13 +257,23 @@ class RawTable:
         return np.full(self.n_rows, name in self.percentages)
 
     def strings(self, name: str) -> np.ndarray:
-        """Return a column as strings, None where missing; numbers and dates are formatted."""
+        """Return a column as strings, None where missing.
+
+        Numbers and dates are formatted, lists of words are joined by commas.
+        """
         kind = self.kind(name)
+        if kind == "list" and self.holds_words(name):
+            joined = [", ".join(items) or None for items in self.lists(name)]
+            return np.array(joined, dtype=object)
         if kind not in ("string", "number", "date", "missing"):
             raise self.error(f"column {shorten(name)} holds {kind}, not text")
         column = self.column(name)
         cells = zip(column, column.isna(), strict=True)
         return np.array([None if gone else as_string(cell) for cell, gone in cells], dtype=object)
+
+    def holds_words(self, name: str) -> bool:
+        """Return whether all items of a column of lists are strings."""
+        return all(isinstance(item, str) for cell in self.lists(name) for item in cell)
 
     def lists(self, name: str) -> list[list[Any]]:
         """Return a column of lists, each without missing items."""
