@@ -183,6 +183,19 @@ def test_every_format_gives_the_same(suffix, form, here):
     ok("evaluate", "model.labelkin", f"test{suffix}")
 
 
+def test_new_rows_of_libsvm_are_read_as_those_of_training(here, capsys):
+    """Features count from 0 as in training, though no new row has feature 0 or a label."""
+    Path("old.svm").write_text("0 0:1 1:5\n1 1:3 2:1\n0 0:2 2:1\n1 1:4\n0 0:1\n1 1:2 2:1\n")
+    Path("new.svm").write_text("1 1:3 2:1\n1 1:4\n")
+    Path("unlabelled.svm").write_text(" 1:3 2:1\n 1:4\n")
+    ok("fit", "old.svm", *FAST, "--set", "n_neighbors=1")
+    for name in ("new", "unlabelled"):
+        ok("predict", "model.labelkin", f"{name}.svm", "--out", f"{name}.p.csv")
+        assert [row[1] for row in rows_of(f"{name}.p.csv")[1:]] == ["1", "1"]
+    assert run("fit", "unlabelled.svm") == 2
+    assert "it holds no labels" in capsys.readouterr().err
+
+
 def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
     X, Y = make_data(40)
     names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
@@ -217,7 +230,7 @@ def test_nominal_attributes_mean_their_words(here):
     (here / "b.arff").write_text(head % "blue,red,green" + rows.replace(",1\n", ",?\n"))
     ok("fit", "a.arff", "--labels", "y", *FAST, "--set", "n_neighbors=1")
     for name in ("a", "b"):
-        ok("predict", "model.labelkin", f"{name}.arff", "--out", f"{name}.csv")
+        ok("predict", "model.labelkin", f"{name}.arff", "--out", f"{name}.p.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
     assert {row[1] for row in rows_of("a.csv")[1:]} == {"y", ""}
 
@@ -286,7 +299,7 @@ def test_lists_in_parquet(here):
     )
     ok("fit", "posts.csv", "--text", "body", "--labels", "tags", *FAST, "--out", "b.labelkin")
     for name in "ab":
-        ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.csv")
+        ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.p.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
 
 

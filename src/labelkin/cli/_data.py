@@ -107,7 +107,7 @@ class SavedModel:
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
             table = read_table(
                 data,
-                **schema.reading | _read_options(reading, strings, schema.reading["decimal"]),
+                **schema.reading | _read_options(reading, strings),
                 n_features=schema.n_features or None,
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
@@ -216,14 +216,12 @@ def check_model_file(path: Path) -> None:
         raise FileNotFoundError(f"There is no file {path}.")
 
 
-def _read_options(
-    reading: ReadingOptions, as_strings: Iterable[str], decimal: str | None = None
-) -> dict[str, Any]:
-    """Return how to read a file; `decimal` is its decimal mark unless the user gives one."""
+def _read_options(reading: ReadingOptions, as_strings: Iterable[str]) -> dict[str, Any]:
+    """Return how the user says that a file is to be read."""
     delimiter = _TAB.get(reading.delimiter, reading.delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"--decimal {reading.decimal}: it must be a point or a comma.")
-    changed = {"delimiter": delimiter, "decimal": reading.decimal or decimal}
-    return vars(reading) | changed | {"as_strings": as_strings}
+    given = vars(reading) | {"delimiter": delimiter, "as_strings": as_strings}
+    return {name: value for name, value in given.items() if value is not None}

@@ -220,6 +220,12 @@ class ReadingOptions:
     sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
     x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
     y: Annotated[str | None, column_option("--y", help="Array or .npy file of labels.")] = None
+    zero_based: Annotated[
+        bool | None,
+        column_option(
+            "--zero-based/--one-based", help="Whether the features of a LibSVM file count from 0."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

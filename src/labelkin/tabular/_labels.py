@@ -135,7 +135,9 @@ class LabelColumns:
         notes = [] if notes is None else notes
         if table.target is not None:
             return self._read_target(table, table.target, notes)
-        find_columns(self.columns, table.names or [], table.source)
+        if table.names is None:
+            raise table.error(NO_LABELS, "y")
+        find_columns(self.columns, table.names, table.source)
         if self.column is not None:
             return self._read_tags(table, notes)
         return self._read_columns(table)

@@ -36,7 +36,7 @@ from labelkin.datasets.formats._dialect import (
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
 
-NO_LABELS = "it holds no labels; name the array or the file that does with y="
+NO_LABELS = "it holds no labels; if another array or file does, name it with y="
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
@@ -72,6 +72,7 @@ class Options:
     expected: Iterable[str] = ()
     labels: Labels | None = None
     n_features: int | None = None
+    zero_based: bool | None = None
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
     text_decimal: str | None = None
@@ -110,6 +111,8 @@ class RawTable:
     """Number of values of each column of a matrix whose values have no names, 0 for numbers."""
     split: np.ndarray | None = None
     """0 for published training rows and 1 for test rows, where known."""
+    zero_based: bool | None = None
+    """Whether the features of a LibSVM file count from 0, where known."""
 
     @classmethod
     def of(cls, X: Any) -> "RawTable":
