@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._options import Decision, ReadingOptions, TableOptions, label_choice, names_of
+from labelkin.cli._options import ColumnOptions, Decision, ReadingOptions, label_choice, names_of
 from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_training_data(
-    path: Path, options: TableOptions, reading: ReadingOptions, notes: Notes
+    path: Path, options: ColumnOptions, reading: ReadingOptions, notes: Notes
 ) -> "TrainingData":
     """Read a labelled table and print what was found in it."""
     from labelkin.datasets import read_table
@@ -41,7 +41,7 @@ def read_training_data(
         table = read_table(path, **how, labels=labels, expected=columns)
         training = find_training_data(table, labels, columns=columns, **own)
     notes.pending += training.notes
-    print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
+    print_guesses(training.source, training.guesses, notes, ReadingOptions, type(options))
     notes.flush()
     notes.print(str(training))
     notes.print(f"labels: {training.list_labels()}")

@@ -311,6 +311,8 @@ def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.nd
     if np.isin(values[written], (-1, 1)).all():
         return values.astype(np.float64), are_marks
     bad = np.flatnonzero(written & (values != 0) & (values != 1))
+    if bad.size and name in table.nominal:
+        raise table.not_binary(name)
     if bad.size:
         cell = cells[bad[0]]
         held = shorten(cell if is_text else f"{cell:g}")

@@ -167,8 +167,8 @@ class Comparison:
         """Choose from checked results what is compared; a reference that was not run is ignored.
 
         With `components` Group 4 is chosen (its methods and the reference, on the datasets where
-        any of them was run) instead of all methods but Group 4's. None: all methods. The one setting
-        that was run of a reference stands for it.
+        any of them was run) instead of all methods but Group 4's. None: all methods. A reference
+        that was run with one other setting only is compared with that.
         """
         run, swept = {*results["method"]}, _swept(results["method"])
         apart = [n for n in run if split_method(n)[0] in run and split_method(n)[:2] in swept]
