@@ -619,6 +619,7 @@ def test_evaluate_by_cross_validation(here, capsys):
     shown = capsys.readouterr().out
     assert re.search(r"Micro F1 ↑\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
     assert "share of rows with every label right" in shown
+    assert re.search(r"^(ML-kNN|BR), by label:$", shown, re.M)
     best = re.search(r"^best: (\w+), Micro F1 .* of 3 folds$", shown, re.M)[1]
     given = "fit movies.csv --labels drama,comedy,crime --text plot --ignore id"
     assert shown.endswith(f"next: labelkin {given} --model {best}\n")
@@ -631,7 +632,7 @@ def test_evaluate_by_cross_validation(here, capsys):
     figures = shown["results"]["mlknn"]["average_precision"]
     assert len(figures["folds"]) == 3
     assert figures["mean"] == pytest.approx(np.mean(figures["folds"]))
-    assert figures["std"] == pytest.approx(np.std(figures["folds"]))
+    assert figures["std"] == pytest.approx(np.std(figures["folds"], ddof=1))
     words += ["--metrics", "paper"]
     ok(*words, "--json")
     again = json.loads(capsys.readouterr().out)
