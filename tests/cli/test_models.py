@@ -192,7 +192,7 @@ def test_new_rows_of_libsvm_are_read_as_those_of_training(here, capsys):
     for name in ("new", "unlabelled"):
         ok("predict", "model.labelkin", f"{name}.svm", "--out", f"{name}.p.csv")
         assert [row[1] for row in rows_of(f"{name}.p.csv")[1:]] == ["1", "1"]
-    assert run("fit", "unlabelled.svm") == 2
+    assert run("fit", "unlabelled.svm", "--out", "other.labelkin") == 2
     assert "it holds no labels" in capsys.readouterr().err
 
 
@@ -230,7 +230,7 @@ def test_nominal_attributes_mean_their_words(here):
     (here / "b.arff").write_text(head % "blue,red,green" + rows.replace(",1\n", ",?\n"))
     ok("fit", "a.arff", "--labels", "y", *FAST, "--set", "n_neighbors=1")
     for name in ("a", "b"):
-        ok("predict", "model.labelkin", f"{name}.arff", "--out", f"{name}.p.csv")
+        ok("predict", "model.labelkin", f"{name}.arff", "--out", f"{name}.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
     assert {row[1] for row in rows_of("a.csv")[1:]} == {"y", ""}
 
@@ -299,7 +299,7 @@ def test_lists_in_parquet(here):
     )
     ok("fit", "posts.csv", "--text", "body", "--labels", "tags", *FAST, "--out", "b.labelkin")
     for name in "ab":
-        ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.p.csv")
+        ok("predict", f"{name}.labelkin", "posts.csv", "--proba", "--out", f"{name}.csv")
     assert rows_of("a.csv") == rows_of("b.csv")
 
 

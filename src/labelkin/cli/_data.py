@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def read_training_data(
-    path: Path, options: ColumnOptions, reading: ReadingOptions, notes: Notes
+    path: Path, options: ColumnOptions, reading: ReadingOptions, notes: Notes, *more: str
 ) -> "TrainingData":
-    """Read a labelled table and print what was found in it."""
+    """Read a labelled table and print what was found in it; `more` are options of the command."""
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
@@ -41,19 +41,28 @@ def read_training_data(
         table = read_table(path, **how, labels=labels, expected=columns)
         training = find_training_data(table, labels, columns=columns, **own)
     notes.pending += training.notes
-    print_guesses(training.source, training.guesses, notes, ReadingOptions, type(options))
+    print_guesses(
+        training.source, training.guesses, notes, ReadingOptions, type(options), more=more
+    )
     notes.flush()
     notes.print(str(training))
     notes.print(f"labels: {training.list_labels()}")
     return training
 
 
-def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups: type) -> None:
+def print_guesses(
+    source: str,
+    guesses: "Iterable[Guess]",
+    notes: Notes,
+    *groups: type,
+    more: Iterable[str] = (),
+) -> None:
     """Print what was guessed about a file in one line, with the options that override it.
 
-    The command has the options in `groups`; what others would override is settled in the model.
+    The command has the options in `groups`, and `more`; what others would override is settled in
+    the model.
     """
-    known = names_of(*groups)
+    known = names_of(*groups) | {*more}
     shown = []
     for guess in guesses:
         options = [f"--{name.replace('_', '-')}" for name in guess.arguments if name in known]
