@@ -129,6 +129,12 @@ def test_convert_keeps_the_names_of_categories(tmp_path, capfd):
         assert found.feature_n_values.tolist() == [3, 0]
 
 
+def test_labels_of_several_values_are_refused(run, tmp_path):
+    (tmp_path / "soil.arff").write_text(SOIL.replace("-C -2", "-C 1"))
+    error = run("describe", tmp_path / "soil.arff", code=2)
+    assert "label 'land' takes the values 'wood, open field, bog'" in error
+
+
 def test_convert_reads_columns_as_fit_does(run, tmp_path):
     rows = [f"A{i}7,{'red' if i % 3 else 'blue'},note {i},{i % 2}" for i in range(25)]
     (tmp_path / "d.csv").write_text("\n".join(["id;colour;remark;big", *rows]).replace(",", ";"))
