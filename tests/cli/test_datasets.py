@@ -102,6 +102,60 @@ def test_convert_there_and_back(run, toy, tmp_path, suffix):
     np.testing.assert_array_equal(first.target, last.target)
 
 
+SOIL = """@relation 'soil: -C -2'
+@attribute land {wood,'open field',bog}
+@attribute pH numeric
+@attribute moist {0,1}
+@attribute worms {0,1}
+@data
+'open field',6.5,0,1
+wood,?,1,0
+?,4.5,1,1
+"""
+
+
+def test_convert_keeps_the_names_of_categories(tmp_path, capfd):
+    (tmp_path / "soil.arff").write_text(SOIL)
+    for suffix in ("csv", "arff", "npz"):
+        out = tmp_path / f"out.{suffix}"
+        assert main(["datasets", "convert", str(tmp_path / "soil.arff"), str(out)]) == 0
+    assert "land: the categories wood, open field, bog are written as 0" in capfd.readouterr().err
+    rows = (tmp_path / "out.csv").read_text().splitlines()
+    assert rows == ["land,pH,moist,worms", "open field,6.5,0,1", "wood,,1,0", ",4.5,1,1"]
+    assert "@attribute land {wood,'open field',bog}" in (tmp_path / "out.arff").read_text()
+    for name in ("soil.arff", "out.arff", "out.npz"):
+        found = read(tmp_path / name)
+        np.testing.assert_array_equal(found.data[:, 0], [1, 0, np.nan])
+        assert found.feature_n_values.tolist() == [3, 0]
+
+
+def test_labels_of_several_values_are_refused(run, tmp_path):
+    (tmp_path / "soil.arff").write_text(SOIL.replace("-C -2", "-C 1"))
+    error = run("describe", tmp_path / "soil.arff", code=2)
+    assert "label 'land' takes the values 'wood, open field, bog'" in error
+
+
+def test_convert_reads_columns_as_fit_does(run, tmp_path):
+    rows = [f"A{i}7,{'red' if i % 3 else 'blue'},note {i},{i % 2}" for i in range(25)]
+    (tmp_path / "d.csv").write_text("\n".join(["id;colour;remark;big", *rows]).replace(",", ";"))
+    out = ["--labels", "big", "--ignore", "remark", "--delimiter", ";"]
+    run("convert", tmp_path / "d.csv", tmp_path / "d.arff", *out)
+    text = (tmp_path / "d.arff").read_text()
+    assert "@attribute colour {blue,red}\n@attribute big" in text
+    assert "A07" not in text
+    np.savez(tmp_path / "d.npz", data=np.eye(6), target=np.eye(6)[:, :2])
+    arrays = ["--x", "data", "--y", "target", "--json"]
+    assert json.loads(run("describe", tmp_path / "d.npz", *arrays))["labels"] == 2
+
+
+def test_convert_keeps_unknown_labels(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x,a,b\n1,0,1\n2,,0\n3,1,1\n")
+    run("convert", tmp_path / "a.csv", tmp_path / "b.arff", "--labels", "a,b")
+    np.testing.assert_array_equal(read(tmp_path / "b.arff").target, [[0, 1], [np.nan, 0], [1, 1]])
+    error = main(["datasets", "convert", str(tmp_path / "b.arff"), str(tmp_path / "c.npz")])
+    assert error == 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text here")
 def test_a_name_that_is_no_text(toy, tmp_path, capfd):
     assert main(["datasets", "convert", str(toy), str(tmp_path / "a\udcff.npz")]) == 0

@@ -40,7 +40,7 @@ def test_full_disk(line, out, folder, tmp_path, capsys):
     path = tmp_path / out
     with full_disk(500):
         code = main([*line.format(folder).split(), str(path)])
-    [sentence] = capsys.readouterr().err.splitlines()
+    *_, sentence = capsys.readouterr().err.splitlines()
     assert sentence.startswith(f"error: {path}: ")
     assert code == 1
     assert not [file.name for file in tmp_path.iterdir() if file.suffix != ".db"]

@@ -30,7 +30,9 @@ def test_groups_and_time(visits, capsys):
     assert "rows with the same patient (30 groups of up to 4 rows) are in one fold" in captured.err
     assert "--ignore patient" in captured.out  # of the command to fit it
     assert main([*visits, "--time", "seen", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    captured = capsys.readouterr()
+    assert "patient: 30 categories (--text or --ignore or --group)" in captured.err
+    found = json.loads(captured.out)
     assert any("predicted from earlier rows only (by seen)" in note for note in found["notes"])
 
 

@@ -183,6 +183,19 @@ def test_every_format_gives_the_same(suffix, form, here):
     ok("evaluate", "model.labelkin", f"test{suffix}")
 
 
+def test_new_rows_of_libsvm_are_read_as_those_of_training(here, capsys):
+    """Features count from 0 as in training, though no new row has feature 0 or a label."""
+    Path("old.svm").write_text("0 0:1 1:5\n1 1:3 2:1\n0 0:2 2:1\n1 1:4\n0 0:1\n1 1:2 2:1\n")
+    Path("new.svm").write_text("1 1:3 2:1\n1 1:4\n")
+    Path("unlabelled.svm").write_text(" 1:3 2:1\n 1:4\n")
+    ok("fit", "old.svm", *FAST, "--set", "n_neighbors=1")
+    for name in ("new", "unlabelled"):
+        ok("predict", "model.labelkin", f"{name}.svm", "--out", f"{name}.p.csv")
+        assert [row[1] for row in rows_of(f"{name}.p.csv")[1:]] == ["1", "1"]
+    assert run("fit", "unlabelled.svm", "--out", "other.labelkin") == 2
+    assert "it holds no labels" in capsys.readouterr().err
+
+
 def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
     X, Y = make_data(40)
     names = {"feature_names": [f"f{i}" for i in range(5)], "label_names": list("abcd")}
@@ -606,6 +619,7 @@ def test_evaluate_by_cross_validation(here, capsys):
     shown = capsys.readouterr().out
     assert re.search(r"Micro F1 ↑\s+\d+\.\d\d ± \d+\.\d\d\s+\d+\.\d\d ± \d+\.\d\d", shown)
     assert "share of rows with every label right" in shown
+    assert re.search(r"^(ML-kNN|BR), by label:$", shown, re.M)
     best = re.search(r"^best: (\w+), Micro F1 .* of 3 folds$", shown, re.M)[1]
     given = "fit movies.csv --labels drama,comedy,crime --text plot --ignore id"
     assert shown.endswith(f"next: labelkin {given} --model {best}\n")
@@ -618,7 +632,7 @@ def test_evaluate_by_cross_validation(here, capsys):
     figures = shown["results"]["mlknn"]["average_precision"]
     assert len(figures["folds"]) == 3
     assert figures["mean"] == pytest.approx(np.mean(figures["folds"]))
-    assert figures["std"] == pytest.approx(np.std(figures["folds"]))
+    assert figures["std"] == pytest.approx(np.std(figures["folds"], ddof=1))
     words += ["--metrics", "paper"]
     ok(*words, "--json")
     again = json.loads(capsys.readouterr().out)

@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from labelkin.datasets import FormatError, read
+from labelkin.datasets import FormatError, read, read_table
 from support.damaged import cpu_limit
 from support.datasets import assert_same
 
@@ -33,6 +33,21 @@ def test_labels_and_features_can_be_declared(tmp_path):
     np.testing.assert_array_equal(named.target, [[1, 0, 1], [0, 1, 0]])
 
 
+def test_features_count_from_0_or_1(tmp_path):
+    text = "1 2:3 3:1\n1 3:4\n"
+    assert svm(tmp_path, text).data.toarray().tolist() == [[0, 3, 1], [0, 0, 4]]
+    told = svm(tmp_path, text, zero_based=True)
+    assert told.data.toarray().tolist() == [[0, 0, 3, 1], [0, 0, 0, 4]]
+    with pytest.raises(FormatError, match="has a feature 0, but features count from 1"):
+        svm(tmp_path, "1 0:1 2:3\n", zero_based=False)
+
+
+def test_a_space_is_a_row_and_an_empty_line_is_none(tmp_path):
+    got = svm(tmp_path, "1 1:3\n \n\n2 2:1\n")
+    assert_same(got, [[3, 0], [0, 0], [0, 1]], [[1, 0], [0, 0], [0, 1]])
+    assert "1 empty line left out" in [one.text for one in read_table(tmp_path / "set.svm").guesses]
+
+
 def test_extreme_classification_head(tmp_path):
     got = svm(tmp_path, "2 4 3\n0,2 0:1 3:2\n1 1:5\n")
     assert_same(got, [[1, 0, 0, 2], [0, 5, 0, 0]], [[1, 0, 1], [0, 1, 0]])
@@ -60,11 +75,11 @@ def test_rows_are_counted_while_they_are_read(tmp_path, monkeypatch):
         ("1 99999999999999999999:1\n", "line 1: not a LibSVM row"),
         ("1.5 1:1\n", "a label id is not an integer"),
         ("nan 1:1\n", "a label id is not an integer"),
-        ("1:1\n", "no label occurs; pass labels="),
-        ("", "no label occurs; pass labels="),
+        ("1:1\n", "it holds no labels"),
+        ("", "it holds no labels"),
         ("1 1 2\n1 0:1\n2 0:1\n", "declares 1 rows, but 2 follow"),
         ("1 1 2\n5 0:1\n", "label id 5 is out of range for 2 labels"),
-        ("1 1 2\n1 3:1\n", "not a LibSVM row"),
+        ("1 1 2\n1 3:1\n", "it has 4 features, more than the 1 that are expected"),
         ("1 \0:1\n", "line 1: "),
         # Few bytes that would take gigabytes, once they are read.
         ("1 1 99999999\n0 0:1\n", "a table of 99,999,999 labels unpacks to more than"),

@@ -60,7 +60,12 @@ def test_the_past_predicts_the_future():
     assert [len(test) for _, test in found.splits] == [30, 30, 30]
     assert "each fold is predicted from earlier rows only (by time)" in found.remarks[0]
     groups = np.arange(120) % 30
-    for train, test in run(X, y, time=times, groups=groups).splits:
+    both = run(X, y, time=times, groups=groups)
+    assert "are never trained on and tested in one fold" in both.remarks[0]
+    assert "the first 30 rows are for training only" in both.remarks[1]
+    kept = [len(train) for train, _ in both.splits]
+    assert f"{kept[0]} of 30, {kept[1]} of 60, {kept[2]} of 90 rows remain" in both.remarks[2]
+    for train, test in both.splits:
         assert not set(groups[train]) & set(groups[test])
         assert times[train].max() < times[test].min()
 
@@ -114,7 +119,7 @@ def test_columns_of_a_table():
     )
     found = compare(KNN, table, labels=["red", "blue"], groups="patient", time="day", folds=2)
     assert "patient" not in found.X.columns
-    assert len(found.split_remarks) == 2
+    assert len(found.split_remarks) == 3
     with pytest.raises(ValueError, match=r"time dey: X has no such column. Did you mean day"):
         compare(KNN, table, labels=["red", "blue"], time="dey")
     with pytest.raises(ValueError, match="with y, pass their values"):

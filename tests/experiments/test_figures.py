@@ -126,7 +126,7 @@ def test_names_of_users_do_no_harm(tmp_path):
     names = (ODD, ODD + "!", "vpcme")  # the first two are cut to the same text
     rows = [row for d in (ODD, "yeast") for m in names for row in cells(d, m, rng)]
     rows += cells(ODD, "mddm", rng)
-    rows += cells(ODD, f"vpcme@{ODD}=1", rng)
+    rows += [row for n in (1, 2) for row in cells(ODD, f"vpcme@{ODD}={n}", rng)]
     results = check_results(pd.DataFrame(rows))
     found = Comparison.of(results)
     words = drawn(draw_critical_difference(found, AP), tmp_path)

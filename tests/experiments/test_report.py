@@ -132,6 +132,12 @@ def _sweep_only():
     return pd.DataFrame([r for s in (1, 10) for r in cells("medical", f"vpcme@size={s}", rng)])
 
 
+def _variants_only():
+    rng, methods = np.random.default_rng(0), ("vpcme@size=5", "mlknn@n_neighbors=5", "clr")
+    names = [(dataset, method) for dataset in ("yeast", "scene") for method in methods]
+    return pd.DataFrame([row for pair in names for row in cells(*pair, rng)])
+
+
 def _components_only():
     frame = full_results()
     kept = frame["method"].isin(["vpcme", "mddm", "bagging_vpcp"])
@@ -165,6 +171,10 @@ SITUATIONS = {
     ),
     "all failed": (_all_failed, ["There is no result to compare yet.", "ValueError: no"]),
     "sweep only": (_sweep_only, ["Table 5: VPCME on medical by S"]),
+    "variants only": (
+        _variants_only,
+        ["3 methods on 2 datasets", "of VPCME S=5", "VPCME S=5; otherwise S = 30 members"],
+    ),
     "components only": (_components_only, ["MDDM"]),
     "one metric": (
         lambda: paper_results(["yeast", "scene"]).drop(columns=[*list(MEASURES)[1:], "fit_s"]),

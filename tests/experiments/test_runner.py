@@ -210,6 +210,14 @@ def test_sources(tmp_path, monkeypatch):
         file_source("yeast.csv")
 
 
+def test_labels_of_a_file_may_be_unknown(tmp_path):
+    rows = [f"{i},{i % 7},{i % 2},{'' if i % 4 == 0 else i % 3 // 2}" for i in range(40)]
+    (tmp_path / "own.csv").write_text("\n".join(["a,b,big,warm", *rows]))
+    source = file_source(str(tmp_path / "own.csv"), "big,warm")
+    found = run(Plan((source,), ("mlknn",), METHODS, Protocol(1, 2)), tmp_path / "results.db")
+    assert (found.computed, found.failures) == (2, [])
+
+
 def test_every_cell_has_figures_by_index_and_a_revision(tmp_path):
     run(plan(("mlknn",), repeats=1), tmp_path / "results.db")
     with Store(tmp_path / "results.db") as store:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labelkin._utils.files import reason
-from labelkin.cli._options import Decision, ReadingOptions, TableOptions, label_choice, names_of
+from labelkin.cli._options import ColumnOptions, Decision, ReadingOptions, label_choice, names_of
 from labelkin.cli._output import Notes, plural, progress_bar
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def read_training_data(
-    path: Path, options: TableOptions, reading: ReadingOptions, notes: Notes
+    path: Path, options: ColumnOptions, reading: ReadingOptions, notes: Notes, *more: str
 ) -> "TrainingData":
-    """Read a labelled table and print what was found in it."""
+    """Read a labelled table and print what was found in it; `more` are options of the command."""
     from labelkin.datasets import read_table
     from labelkin.tabular import find_training_data
 
@@ -41,19 +41,28 @@ def read_training_data(
         table = read_table(path, **how, labels=labels, expected=columns)
         training = find_training_data(table, labels, columns=columns, **own)
     notes.pending += training.notes
-    print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
+    print_guesses(
+        training.source, training.guesses, notes, ReadingOptions, type(options), more=more
+    )
     notes.flush()
     notes.print(str(training))
     notes.print(f"labels: {training.list_labels()}")
     return training
 
 
-def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups: type) -> None:
+def print_guesses(
+    source: str,
+    guesses: "Iterable[Guess]",
+    notes: Notes,
+    *groups: type,
+    more: Iterable[str] = (),
+) -> None:
     """Print what was guessed about a file in one line, with the options that override it.
 
-    The command has the options in `groups`; what others would override is settled in the model.
+    The command has the options in `groups`, and `more`; what others would override is settled in
+    the model.
     """
-    known = names_of(*groups)
+    known = names_of(*groups) | {*more}
     shown = []
     for guess in guesses:
         options = [f"--{name.replace('_', '-')}" for name in guess.arguments if name in known]
@@ -107,7 +116,7 @@ class SavedModel:
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
             table = read_table(
                 data,
-                **schema.reading | _read_options(reading, strings, schema.reading["decimal"]),
+                **schema.reading | _read_options(reading, strings),
                 n_features=schema.n_features or None,
             )
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
@@ -216,14 +225,12 @@ def check_model_file(path: Path) -> None:
         raise FileNotFoundError(f"There is no file {path}.")
 
 
-def _read_options(
-    reading: ReadingOptions, as_strings: Iterable[str], decimal: str | None = None
-) -> dict[str, Any]:
-    """Return how to read a file; `decimal` is its decimal mark unless the user gives one."""
+def _read_options(reading: ReadingOptions, as_strings: Iterable[str]) -> dict[str, Any]:
+    """Return how the user says that a file is to be read."""
     delimiter = _TAB.get(reading.delimiter, reading.delimiter)
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter {reading.delimiter}: it takes one character, or \\t.")
     if reading.decimal not in (None, ".", ","):
         raise ValueError(f"--decimal {reading.decimal}: it must be a point or a comma.")
-    changed = {"delimiter": delimiter, "decimal": reading.decimal or decimal}
-    return vars(reading) | changed | {"as_strings": as_strings}
+    given = vars(reading) | {"delimiter": delimiter, "as_strings": as_strings}
+    return {name: value for name, value in given.items() if value is not None}

@@ -103,7 +103,7 @@ Scale = StrEnum("Scale", ["auto", "none", "robust", "standard", "minmax"])
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class ColumnOptions:
     """What the columns of a data file are."""
 
     labels: Labels = None
@@ -119,15 +119,6 @@ class TableOptions:
     ] = False
     no_label: Annotated[
         list[str] | None, column_option(metavar="TAG", help="A tag that means no label.")
-    ] = None
-    hierarchy: Annotated[
-        str | None,
-        column_option(
-            metavar="FILE|SEPARATOR|none",
-            help="Nested labels: the separator inside their names (/ in science/physics), a file "
-            "with one pair of parent and child per line, or none; guessed if the parents are "
-            "labels, too.",
-        ),
     ] = None
     missing_labels: MissingLabels = None
     text: Annotated[
@@ -164,6 +155,21 @@ class TableOptions:
     ignore: Annotated[
         list[str] | None,
         column_option(metavar="COLUMN", help="A column to leave out. May be repeated."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class TableOptions(ColumnOptions):
+    """What the columns of a data file are, and how features are made of them."""
+
+    hierarchy: Annotated[
+        str | None,
+        column_option(
+            metavar="FILE|SEPARATOR|none",
+            help="Nested labels: the separator inside their names (/ in science/physics), a file "
+            "with one pair of parent and child per line, or none; guessed if the parents are "
+            "labels, too.",
+        ),
     ] = None
     scale: Annotated[
         Scale,
@@ -220,6 +226,12 @@ class ReadingOptions:
     sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
     x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
     y: Annotated[str | None, column_option("--y", help="Array or .npy file of labels.")] = None
+    zero_based: Annotated[
+        bool | None,
+        column_option(
+            "--zero-based/--one-based", help="Whether the features of a LibSVM file count from 0."
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)

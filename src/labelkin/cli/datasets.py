@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from labelkin.cli._data import check_data_file
-from labelkin.cli._options import Json, Labels, MissingLabels, Overwrite, label_choice
-from labelkin.cli._output import check_output, echo, print_json, progress_bar
+from labelkin.cli._data import check_data_file, read_training_data
+from labelkin.cli._options import ColumnOptions, Json, Overwrite, ReadingOptions, expand_groups
+from labelkin.cli._output import Notes, check_output, echo, print_json, progress_bar
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
@@ -60,31 +60,22 @@ def list_datasets(context: typer.Context, data: DataHome = None, as_json: Json =
 
 
 @app.command()
+@expand_groups
 def describe(
     source: Annotated[
         str, typer.Argument(metavar="NAME|PATH", help="A known dataset's name, or a file.")
     ],
-    labels: Labels = None,
-    missing_labels: MissingLabels = None,
+    *,
+    table: ColumnOptions,
+    reading: ReadingOptions,
     data: DataHome = None,
     as_json: Json = False,
 ) -> None:
     """Show the statistics of a dataset: its size, label sets and imbalance."""
-    from labelkin.datasets import FormatError, read_table
     from labelkin.datasets import describe as compute_statistics
     from labelkin.evaluation._figures import text_table
-    from labelkin.tabular import find_training_data
 
-    try:
-        bunch = _load(source, label_choice(labels), data, missing_labels)
-    except FormatError:  # perhaps a table with columns of any kind
-        table = read_table(source)
-        if table.target is not None:
-            raise
-        chosen = label_choice(labels)
-        bunch = find_training_data(table, chosen, missing_labels=missing_labels).as_bunch()
-    for guess in bunch.get("guesses", ()):
-        typer.echo(f"reading {bunch.name}: {guess} (--missing-labels)", err=True)
+    bunch = _load(source, table, reading, data)
     statistics = compute_statistics(bunch.target, bunch.data, label_names=bunch.label_names)
     if as_json:
         print_json({"name": bunch.name, **statistics.to_dict()}, indent=2)
@@ -94,21 +85,25 @@ def describe(
 
 
 @app.command()
+@expand_groups
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file, or a known dataset's name.")],
     out: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write; its suffix sets the format.")
     ],
-    labels: Labels = None,
+    *,
+    table: ColumnOptions,
+    reading: ReadingOptions,
     data: DataHome = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Convert a dataset to another format: ARFF, CSV or .npz."""
-    from labelkin.datasets import write
+    from labelkin.datasets._write import find_suffix, write
 
     check_output(out, overwrite, inputs=[Path(source)])
+    find_suffix(out)
+    bunch = _load(source, table, reading, data)
     with progress_bar("converting", hidden=False):
-        bunch = _load(source, label_choice(labels), data)
         names = ("feature_names", "label_names", "feature_n_values", "split")
         write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape
@@ -144,21 +139,14 @@ def fetch(
             echo(f"{name}: {find_dataset(name, data)}")
 
 
-def _load(
-    source: str,
-    labels: str | list[str] | None,
-    data: Path | None,
-    missing_labels: str | None = None,
-) -> "Bunch":
-    """Load a known dataset or read a file; the result has a name."""
-    from labelkin.datasets import dataset_info, dataset_names, load_dataset, read
+def _load(source: str, table: ColumnOptions, reading: ReadingOptions, data: Path | None) -> "Bunch":
+    """Load a known dataset or read a file as fit does; the result has a name."""
+    from labelkin.datasets import dataset_info, dataset_names, load_dataset
 
     path = Path(source)
     check_data_file(path)
     if source.lower() not in dataset_names() and path.exists():
-        bunch = read(path, labels=labels, missing_labels=missing_labels)
-        bunch.name = path.name
-        return bunch
-    if labels is not None:
+        return read_training_data(path, table, reading, Notes(quiet=False)).as_bunch()
+    if table.labels is not None:
         raise ValueError(f"--labels applies only to files; the labels of {source} are known.")
     return load_dataset(dataset_info(source).name, data_home=data)

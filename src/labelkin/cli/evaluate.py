@@ -191,7 +191,7 @@ def command(
         methods = options.find_methods(choice, several=True)
         if group is not None:
             table = replace(table, ignore=[*(table.ignore or ()), group])
-        training = read_training_data(source, table, reading, notes)
+        training = read_training_data(source, table, reading, notes, "group")
         _, column = choice.parse_time()
         found = compare_methods(
             training,

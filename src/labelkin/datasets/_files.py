@@ -167,6 +167,7 @@ def read_table(
     expected: Iterable[str] = (),
     labels: Labels | None = None,
     n_features: int | None = None,
+    zero_based: bool | None = None,
 ) -> RawTable:
     r"""Read a table with columns of any kind; needs the ``data`` extra.
 
@@ -196,6 +197,8 @@ def read_table(
         names is kept as it is written, since it may hold tags such as 3,10.
     n_features : int, optional
         Number of features of a LibSVM file, whose last ones may be zero in all rows.
+    zero_based : bool, optional
+        Whether the features of a LibSVM file count from 0; by default they do if feature 0 occurs.
 
     Returns
     -------
@@ -232,7 +235,8 @@ def read_table(
         raise FileNotFoundError(f"There is no file {name}{cure if may_be_name else ''}.")
     strings = {*as_strings, *([labels] if isinstance(labels, str) else [])}
     options = Options(
-        *(delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels, n_features),
+        *(delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels),
+        *(n_features, zero_based),
         trim=True,
     )
     return complete(_read(path, options))

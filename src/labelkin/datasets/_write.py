@@ -4,8 +4,9 @@ import csv
 import io
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from sklearn.utils import check_array
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import open_for_writing, shorten, strip_compression
-from labelkin._utils.labels import check_labels
+from labelkin._utils.labels import split_unknown
+from labelkin._utils.names import join_names
+from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import check_unique
+from labelkin.datasets.formats._raw_table import as_string
 
 _SUFFIXES = (".arff", ".csv", ".tsv", ".tab", ".npz")
 _ROWS = 1000  # made dense and written at once
@@ -42,9 +46,10 @@ def write(
         Its suffix determines the format: ``.arff`` (for Mulan, with an ``.xml`` beside it that
         lists the labels), ``.csv``, ``.tsv`` or ``.npz``; ``.gz`` or ``.bz2`` may follow.
     data : array-like, sparse matrix or DataFrame of shape (n, d)
-        Features; NaN is written as missing.
+        Features; NaN is written as missing. Columns of strings and of categories can be in a
+        DataFrame: in ``.arff`` categories are nominal attributes, in ``.npz`` their codes.
     target : array-like, sparse matrix or DataFrame of shape (n, q)
-        Labels, 0 or 1.
+        Labels, 0 or 1, or NaN where unknown, which ``.npz`` cannot store.
     feature_names, label_names : iterable of str, optional
         Otherwise the DataFrames' columns, or ``x1, …`` and ``y1, …``; in ``.npz`` none.
     feature_n_values : array-like of int, optional
@@ -53,12 +58,12 @@ def write(
         Original training (0) and test (1) rows. Only ``.npz`` can store it.
 
     """
-    suffix = strip_compression(path).suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise ArgumentError(
-            f"{path}: this format cannot be written; end the name in {', '.join(_SUFFIXES)}."
-        )
+    suffix = find_suffix(path)
     given = (data, feature_names), (target, label_names)
+    data, words, texts = _encode(data)
+    if texts and suffix == ".npz":
+        text = f"{path}: it would hold numbers only, and column {shorten(texts[0])} holds text; "
+        raise ArgumentError(text + "leave the column out, or write CSV or ARFF.")
     data = check_array(
         data, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, input_name="data"
     )
@@ -66,7 +71,12 @@ def write(
         data = sparse.csr_matrix(data, copy=True)
         data.sum_duplicates()
         data.eliminate_zeros()
-    target = sparse.csr_matrix(check_labels(target, "target"), dtype=np.uint8)
+    labels, known = split_unknown(target, "target")
+    if known is not None and suffix == ".npz":
+        text = f"{path}: it would hold 0 and 1 only, and some labels are unknown: leave out their "
+        raise ArgumentError(text + "rows with missing_labels=drop, or write CSV.", "missing_labels")
+    labels = labels.astype(np.uint8) if known is None else np.where(known, labels, np.nan)
+    target = sparse.csr_matrix(labels)
     if target.shape[0] != data.shape[0]:
         raise ValueError(
             f"data has {data.shape[0]} rows but target has {target.shape[0]}; they must agree"
@@ -75,20 +85,55 @@ def write(
     labels = _names_of(*given[1], target.shape[1], "label", path)
     n_values = np.zeros(data.shape[1], dtype=np.int32)
     if feature_n_values is not None:
-        n_values = np.asarray(feature_n_values, dtype=np.int32)
+        n_values = np.array(feature_n_values, dtype=np.int32)
         if n_values.shape != (data.shape[1],) or (n_values < 0).any():
             raise ValueError("feature_n_values takes one count of at least 0 per feature")
         _check_codes(data, n_values)
     if suffix == ".npz":
+        for j, values in words.items():
+            n_values[j] = len(values)
+            if values != [str(code) for code in range(len(values))]:
+                name = features[j] if features else f"column {j + 1}"
+                text = f"{name}: the categories {join_names(values)} are written as 0, 1, …"
+                warnings.warn(text, stacklevel=2)
         _write_npz(path, data, target, features, labels, n_values, split)
         return
     features = features or [f"x{j + 1}" for j in range(data.shape[1])]
     labels = labels or [f"y{j + 1}" for j in range(target.shape[1])]
     check_unique(features + labels, "column", path)
     if suffix == ".arff":
-        _write_arff(path, data, target, features, labels, n_values)
+        _write_arff(path, data, target, features, labels, n_values, words, texts)
     else:
-        _write_csv(path, data, target, features + labels, "," if suffix == ".csv" else "\t")
+        _write_csv(path, data, target, features + labels, words, "," if suffix == ".csv" else "\t")
+
+
+def _encode(data: Any) -> tuple[Any, dict[int, list[str]], list[str]]:
+    """Return a table with codes for its words, the words by column, and which columns are text."""
+    words: dict[int, list[str]] = {}
+    texts: list[str] = []
+    if not hasattr(data, "iloc"):
+        return data, words, texts
+    pandas, found = import_optional("pandas"), data.copy()
+    for j, (name, dtype) in enumerate(data.dtypes.items()):
+        is_text = pandas.api.types.is_string_dtype(dtype)
+        if is_text:
+            is_text = pandas.api.types.infer_dtype(data.iloc[:, j], skipna=True) == "string"
+        if is_text or dtype == "category":
+            column = pandas.Categorical(data.iloc[:, j])
+            words[j] = [as_string(value) for value in column.categories]
+            found.isetitem(j, np.where(column.codes < 0, np.nan, column.codes))
+            texts += [str(name)] if is_text else []
+    return found, words, texts
+
+
+def find_suffix(path: str | Path) -> str:
+    """Return the suffix of a file to write; one of no known format is refused."""
+    suffix = strip_compression(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise ArgumentError(
+            f"{path}: this format cannot be written; end the name in {', '.join(_SUFFIXES)}."
+        )
+    return suffix
 
 
 def _names_of(
@@ -116,12 +161,17 @@ def _check_codes(data: Any, n_values: np.ndarray) -> None:
             )
 
 
-def _dense_rows(data: Any, target: sparse.csr_matrix, missing: str) -> Iterator[list[str]]:
+def _dense_rows(
+    data: Any, target: sparse.csr_matrix, words: dict[int, list[str]], missing: str
+) -> Iterator[list[str]]:
     for first in range(0, data.shape[0], _ROWS):
         block = data[first : first + _ROWS]
         block = block.toarray() if sparse.issparse(block) else block
         for row in np.hstack([block, target[first : first + _ROWS].toarray()]).tolist():
-            yield [_number_text(value, missing) for value in row]
+            cells = [_number_text(value, missing) for value in row]
+            for j, values in words.items():
+                cells[j] = missing if math.isnan(row[j]) else values[int(row[j])]
+            yield cells
 
 
 def _number_text(value: float, missing: str) -> str:
@@ -138,9 +188,17 @@ def _write_arff(
     features: list[str],
     labels: list[str],
     n_values: np.ndarray,
+    words: dict[int, list[str]],
+    texts: list[str],
 ) -> None:
     """Write sparse rows if `data` is sparse, and Mulan's XML beside the file."""
-    types = [f"{{{','.join(map(str, range(k)))}}}" if k else "numeric" for k in n_values]
+    words = {j: [_quote(word) for word in values] for j, values in words.items()}
+    nominal = {j: map(str, range(k)) for j, k in enumerate(n_values) if k} | words
+    types = [
+        f"{{{','.join(nominal[j])}}}" if j in nominal else "numeric" for j in range(len(n_values))
+    ]
+    for j in words:
+        types[j] = "string" if features[j] in texts else types[j]
     types += ["{0,1}"] * len(labels)
     pairs = zip(features + labels, types, strict=True)
     with open_for_writing(path) as file:
@@ -156,7 +214,8 @@ def _write_arff(
                 ]
                 file.write(f"{{{','.join(texts)}}}\n".encode())
         else:
-            file.writelines(f"{','.join(row)}\n".encode() for row in _dense_rows(data, target, "?"))
+            rows = _dense_rows(data, target, words, "?")
+            file.writelines(f"{','.join(row)}\n".encode() for row in rows)
         # Inside, so that the ARFF file appears only after its XML.
         _write_labels_xml(strip_compression(path).with_suffix(".xml"), labels)
 
@@ -188,13 +247,18 @@ def _write_labels_xml(path: Path, names: list[str]) -> None:
 
 
 def _write_csv(
-    path: str | Path, data: Any, target: sparse.csr_matrix, names: list[str], delimiter: str
+    path: str | Path,
+    data: Any,
+    target: sparse.csr_matrix,
+    names: list[str],
+    words: dict[int, list[str]],
+    delimiter: str,
 ) -> None:
     """Write features, then labels; missing values are empty cells."""
     if any("\0" in name for name in names):
         raise ValueError(f"{path}: a CSV table cannot hold a name with a NUL character")
     # csv leaves a carriage return unquoted, which readers take for the end of a line.
-    returns = any("\r" in name for name in names)
+    returns = any("\r" in text for text in chain(names, *words.values()))
     with open_for_writing(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")
         writer = csv.writer(
@@ -204,7 +268,7 @@ def _write_csv(
             lineterminator="\n",
         )
         writer.writerow(names)
-        writer.writerows(_dense_rows(data, target, ""))
+        writer.writerows(_dense_rows(data, target, words, ""))
         text.detach()
 
 

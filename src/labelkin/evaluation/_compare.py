@@ -284,7 +284,10 @@ def _make_splits(
     remarks: list[str] = []
     n = y.shape[0]
     if groups is not None:
-        groups = _as_groups(groups, n, folds, remarks)
+        effect = (
+            "are in one fold" if time is None else "are never trained on and tested in one fold"
+        )
+        groups = _as_groups(groups, n, folds, effect, remarks)
     if time is None:
         groups = _equal_rows(X, n, folds, remarks) if groups is None else groups
         splitter = RepeatedIterativeStratifiedKFold(
@@ -303,8 +306,11 @@ def _make_splits(
     return _split_by_time(times, groups, folds, name, remarks), remarks
 
 
-def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.ndarray:
-    """Return the number of each row's group; a row without one is a group of its own."""
+def _as_groups(groups: Any, n_rows: int, folds: int, effect: str, remarks: list[str]) -> np.ndarray:
+    """Return the number of each row's group; a row without one is a group of its own.
+
+    `effect` says what the folds do with the rows of a group.
+    """
     name = str(getattr(groups, "name", None) or "group")
     cells = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     missing = [is_missing(cell) or cell == "" for cell in cells]
@@ -321,7 +327,7 @@ def _as_groups(groups: Any, n_rows: int, folds: int, remarks: list[str]) -> np.n
         )
     remarks.append(
         f"rows with the same {name} ({plural(len(sizes), 'group')} of up to "
-        f"{plural(int(sizes.max()), 'row')}) are in one fold, so these figures are for new groups; "
+        f"{plural(int(sizes.max()), 'row')}) {effect}, so these figures are for new groups; "
         "in random folds, other rows of a group would be in training, and figures would usually "
         "be better"
     )
@@ -370,12 +376,18 @@ def _split_by_time(
                     f"train on: evaluate by groups or by {name}, not by both."
                 )
         splits.append((train, test))
+    earlier = before[starts]
     remarks.append(
         f"each fold is predicted from earlier rows only (by {name}), and the first "
-        f"{plural(len(splits[0][0]), 'row')} are for training only, so these figures are for "
+        f"{plural(int(earlier[0]), 'row')} are for training only, so these figures are for "
         "later rows; in random folds, later rows would be in training, and figures would usually "
         "be better"
     )
+    kept = [len(train) for train, _ in splits]
+    if kept != earlier.tolist():
+        shares = [f"{left:,} of {all_:,}" for left, all_ in zip(kept, earlier, strict=True)]
+        text = "earlier rows of the groups that are tested are left out of training, where"
+        remarks.append(f"{text} {', '.join(shares)} rows remain")
     return splits
 
 

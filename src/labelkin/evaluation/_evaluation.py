@@ -274,6 +274,8 @@ class Evaluation:
             return
         shown = self.per_label if per_label else self.per_label[:_WEAKEST]
         console.print()
+        if best:
+            console.print(f"{best}, by label:", markup=False)
         console.print(label_table(shown))
         if any(label["rows"] < FEW_ROWS for label in shown):
             console.print(f"~ fewer than {FEW_ROWS} rows: figures are uncertain", markup=False)

@@ -150,14 +150,17 @@ def evaluate_judged(
 
 
 def summarise(values: Sequence[float]) -> dict[str, Any]:
-    """Return the mean of the defined values and, of several folds, their deviation and values."""
+    """Return the mean of the defined values and, of several folds, their deviation and values.
+
+    The standard deviation is that of a sample, with n − 1, as in the report on experiments.
+    """
     defined = [value for value in values if not np.isnan(value)]
     mean = float(np.mean(defined)) if defined else None
     if len(values) == 1:
         return {"mean": mean}
     return {
         "mean": mean,
-        "std": float(np.std(defined)) if defined else None,
+        "std": float(np.std(defined, ddof=1)) if len(defined) > 1 else None,
         "folds": [None if np.isnan(value) else value for value in values],
     }
 

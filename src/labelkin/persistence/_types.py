@@ -207,6 +207,7 @@ _SCHEMA = {
     "ngrams": [str],
     "unspaced": [str],
     "gaps": bool,
+    "zero_based": (None, bool),
     "ignored": [str],
     "decimal": {".", ","},
     "trend": bool,

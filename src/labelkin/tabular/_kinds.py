@@ -208,7 +208,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         if are_many:
-            guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore"))
+            guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))
             table.guesses.append(guess)
         return "category"
     if is_identifier(table, name):

@@ -135,7 +135,9 @@ class LabelColumns:
         notes = [] if notes is None else notes
         if table.target is not None:
             return self._read_target(table, table.target, notes)
-        find_columns(self.columns, table.names or [], table.source)
+        if table.names is None:
+            raise table.error(NO_LABELS, "y")
+        find_columns(self.columns, table.names, table.source)
         if self.column is not None:
             return self._read_tags(table, notes)
         return self._read_columns(table)
@@ -322,6 +324,8 @@ def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.nd
     if np.isin(values[written], (-1, 1)).all():
         return values.astype(np.float64), are_marks
     bad = np.flatnonzero(written & (values != 0) & (values != 1))
+    if bad.size and name in table.nominal:
+        raise table.not_binary(name)
     if bad.size:
         cell = cells[bad[0]]
         held = shorten(cell if is_text else f"{cell:g}")

@@ -50,6 +50,8 @@ class Schema:
     """Kinds of n-grams that texts have, for classifiers that gain by them."""
     unspaced: tuple[str, ...] = ()
     """Columns of texts in scripts without spaces between words."""
+    zero_based: bool | None = None
+    """Whether the features of the LibSVM file of the training data counted from 0."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
     decimal: str = "."
@@ -91,7 +93,8 @@ class Schema:
         """
         strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
         comma = "," if self.decimal == "," else None
-        return {"as_strings": strings, "decimal": comma, "expected": self.feature_names or ()}
+        named = {"as_strings": strings, "expected": self.feature_names or ()}
+        return named | {"decimal": comma, "zero_based": self.zero_based}
 
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
@@ -150,6 +153,7 @@ class Schema:
                 None if names is None else tuple(names),
                 matrix.shape[1],
                 "none" if scale == "auto" else scale,
+                zero_based=table.zero_based,
                 gaps=bool(np.isnan(values).any()),
             )
         assert names is not None

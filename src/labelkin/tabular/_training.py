@@ -128,10 +128,30 @@ class TrainingData:
         return text
 
     def as_bunch(self) -> Bunch:
-        """Return features and labels with their names, for figures about them."""
-        guesses = [one.text for one in self.guesses if "missing_labels" in one.arguments]
-        names, name = list(self.labels.names), Path(self.source).name
-        return Bunch(name=name, data=self.X, target=self.y, label_names=names, guesses=guesses)
+        """Return features and labels with what `labelkin.datasets.write` needs to know of them.
+
+        Categories are of pandas' type, with all values that the file declares.
+        """
+        X, names, table = self.X, self.schema.feature_names, self.table
+        is_matrix = self.schema.columns is None
+        if not is_matrix:
+            X, pandas = X.copy(), import_optional("pandas")
+            for name in self.schema.columns or ():
+                if name in table.nominal and name not in table.texts:
+                    cells = _safe_indexing(table.strings(name), self.kept)
+                    values = dict.fromkeys(value.strip() for value in table.nominal[name])
+                    X[name] = pandas.Categorical([c and c.strip() for c in cells], [*values])
+                elif name in self.schema.of_kind("category"):
+                    X[name] = X[name].astype("category")
+        return Bunch(
+            name=Path(self.source).name,
+            data=X,
+            target=self.y,
+            feature_names=names,
+            label_names=list(self.labels.names),
+            feature_n_values=table.count_values(names, X.shape[1]) if is_matrix else None,
+            split=None if table.split is None else _safe_indexing(table.split, self.kept),
+        )
 
     def list_labels(self) -> str:
         """Return the most frequent labels with the number of their rows."""

@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,13 +11,16 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.files import FormatError, reason
+from labelkin._utils.names import plural
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import split_names
-from labelkin.datasets.formats._raw_table import Options, RawTable
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
 _SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
 # What scikit-learn's reader takes for a row, a label and an entry.
 _ROW_BYTES, _LABEL_BYTES, _ENTRY_BYTES = 120, 40, 32
+# A row without labels and features is written as a space, which scikit-learn's reader would skip.
+_EMPTY_ROW = b"qid:0\n"
 
 
 class _Lines(io.BytesIO):
@@ -26,7 +30,7 @@ class _Lines(io.BytesIO):
         super().__init__(raw)
         self.budget = budget
         self.sizes = _SIZES.fullmatch(self.readline())
-        self.number = 1
+        self.number, self.n_empty = 1, 0
         if self.sizes is None:
             self.number = self.seek(0)
 
@@ -35,7 +39,9 @@ class _Lines(io.BytesIO):
             self.number += 1
             n_labels, n_entries = 1 + line.count(b","), line.count(b":")
             self.budget.take(_ROW_BYTES + _LABEL_BYTES * n_labels + _ENTRY_BYTES * n_entries)
-            yield line
+            is_empty = line.isspace()
+            self.n_empty += is_empty and not line.strip(b"\r\n")
+            yield _EMPTY_ROW if is_empty and line.strip(b"\r\n") else line
 
 
 def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
@@ -43,7 +49,8 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
 
     The format has no place for the names and number of columns. Files of the extreme
     classification repository start with ``rows features labels``; in others the largest index is
-    the number of features, and the labels are the ids that occur.
+    the number of features, the lowest tells whether features count from 0 or 1, and the labels are
+    the ids that occur; a file without any holds no labels.
 
     The option `labels` has names of the ids in order, or how many there are. Ids count from 0, or
     from 1 where 0 does not occur and the last one does.
@@ -53,11 +60,9 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
     lines = _Lines(raw, budget)
     n_rows, width, n_labels = map(int, lines.sizes.groups()) if lines.sizes else (None,) * 3
     width = width if options.n_features is None else options.n_features
-    zero_based = True if lines.sizes else "auto"
+    zero_based = True if lines.sizes else options.zero_based
     try:
-        data, ids = load_svmlight_file(
-            lines, n_features=width, multilabel=True, zero_based=zero_based
-        )
+        data, ids = load_svmlight_file(lines, multilabel=True, zero_based=True)
     except FormatError:
         raise
     except (ValueError, OverflowError, IndexError, MemoryError) as error:
@@ -65,6 +70,23 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if n_rows is not None and n_rows != data.shape[0]:
         text = f"the first line declares {n_rows} rows, but {data.shape[0]} follow"
         raise FormatError(path, text)
+    guesses = []
+    if zero_based is None and data.nnz:
+        zero_based = bool(data.indices.min() == 0)
+        guesses.append(Guess(f"features counted from {1 - zero_based}", ("zero_based",)))
+    if zero_based is False:
+        if (data.indices == 0).any():
+            text = "it has a feature 0, but features count from 1; if those that the model was "
+            text += "fitted on count from 0, fit it with zero_based=True"
+            raise FormatError(path, text, None, "zero_based")
+        data = data[:, 1:]
+    if lines.n_empty:
+        guesses.append(Guess(f"{plural(lines.n_empty, 'empty line')} left out", ()))
+    if width is not None:
+        if data.shape[1] > width:
+            text = f"it has {data.shape[1]:,} features, more than the {width:,} that are expected"
+            raise FormatError(path, text)
+        data.resize(data.shape[0], width)
     budget.take_columns(data.shape[1], "features")
     names, labels = None, options.labels
     if isinstance(labels, str) and labels.strip().isdecimal():
@@ -74,18 +96,21 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
     elif labels is not None:
         names = split_names(labels)
         n_labels = len(names)
-    classes = _find_classes(ids, n_labels, budget)
-    if n_labels is None:
-        names = [str(label) for label in classes]
-    encoder = MultiLabelBinarizer(classes=classes, sparse_output=True)
-    target = sparse.csr_matrix(encoder.fit_transform(ids), dtype=np.uint8)
+    target = None
+    if n_labels is not None or any(ids):
+        target, names = _read_labels(ids, names, n_labels, budget)
     data = sparse.csr_matrix(data)
     data.eliminate_zeros()
-    return RawTable(str(path), data, None, names, target)
+    return RawTable(str(path), data, None, names, target, guesses=guesses, zero_based=zero_based)
 
 
-def _find_classes(ids: list[tuple[float, ...]], n_labels: int | None, budget: Budget) -> list[int]:
-    """Return the label ids: all that are declared, else those that occur."""
+def _read_labels(
+    ids: list[tuple[float, ...]], names: list[str] | None, n_labels: int | None, budget: Budget
+) -> tuple[Any, list[str] | None]:
+    """Return the labels as a sparse matrix, and their names if these are known.
+
+    They are all that are declared, else those that occur.
+    """
     path = budget.source
     flat = np.array([value for row in ids for value in row], dtype=np.float64)
     if not (np.isfinite(flat) & (flat == np.floor(flat)) & (np.abs(flat) < 2**53)).all():
@@ -98,8 +123,7 @@ def _find_classes(ids: list[tuple[float, ...]], n_labels: int | None, budget: Bu
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
         budget.take_columns(n_labels, "labels")
         classes = np.arange(first, n_labels + first)
-    if not classes.size:
-        raise FormatError(
-            path, "no label occurs; pass labels= (their names or number)", None, "labels"
-        )
-    return classes.tolist()
+    else:
+        names = [str(label) for label in classes]
+    encoder = MultiLabelBinarizer(classes=classes.tolist(), sparse_output=True)
+    return sparse.csr_matrix(encoder.fit_transform(ids), dtype=np.uint8), names

@@ -1,7 +1,7 @@
 """Tables with columns of any kind, and the datasets of numbers that are made of them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from labelkin.datasets.formats._dialect import (
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
 
-NO_LABELS = "it holds no labels; name the array or the file that does with y="
+NO_LABELS = "it holds no labels; if another array or file does, name it with y="
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
@@ -74,6 +74,7 @@ class Options:
     expected: Iterable[str] = ()
     labels: Labels | None = None
     n_features: int | None = None
+    zero_based: bool | None = None
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
     text_decimal: str | None = None
@@ -114,6 +115,8 @@ class RawTable:
     """Number of values of each column of a matrix whose values have no names, 0 for numbers."""
     split: np.ndarray | None = None
     """0 for published training rows and 1 for test rows, where known."""
+    zero_based: bool | None = None
+    """Whether the features of a LibSVM file count from 0, where known."""
 
     @classmethod
     def of(cls, X: Any) -> "RawTable":
@@ -151,6 +154,14 @@ class RawTable:
         """Return an error that names the file; `arguments` are those that the message mentions."""
         return FormatError(self.source, message, None, *arguments)
 
+    def not_binary(self, name: str) -> FormatError:
+        """Return the error for a nominal column that is a label but has other values than two."""
+        values = shorten(", ".join(self.nominal[name][:6]))
+        return self.error(
+            f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
+            "(0/1), not multi-target data"
+        )
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -168,6 +179,15 @@ class RawTable:
         place = {name: i for i, name in enumerate(self.names or ())}
         chosen = [place[name] for name in names]
         return self.data if chosen == list(range(len(place))) else self.data[:, chosen]
+
+    def count_values(self, names: Sequence[str] | None, n: int) -> np.ndarray:
+        """Return the number of values of each of `n` columns of a matrix, 0 for numbers."""
+        counts: dict[str, int] = {name: len(values) for name, values in self.nominal.items()}
+        if self.n_values is not None:
+            if names is None or names == self.names:
+                return self.n_values.astype(np.int32)
+            counts = dict(zip(self.names or (), self.n_values.tolist(), strict=True))
+        return np.array([counts.get(name, 0) for name in names or [""] * n], dtype=np.int32)
 
     def column(self, name: str) -> Any:
         """Return one column as a pandas Series."""
@@ -345,16 +365,12 @@ def make_bunch(
         features, label_names = table.names, table.label_names
     if sparse.issparse(target) and target.shape[0] * target.shape[1] <= _MAX_DENSE_TARGET:
         target = target.toarray()
-    n_values = table.n_values
-    if n_values is None:
-        counts = {name: len(values) for name, values in table.nominal.items()}
-        n_values = np.array([counts.get(name, 0) for name in features or [""] * data.shape[1]])
     bunch = Bunch(
         data=data,
         target=target,
         feature_names=features,
         label_names=label_names,
-        feature_n_values=n_values.astype(np.int32),
+        feature_n_values=table.count_values(features, data.shape[1]),
         split=table.split,
         DESCR=Path(table.source).name,
     )
@@ -383,11 +399,7 @@ def _split_columns(
     label_names = [names[i] for i in label_columns]
     for name in label_names:
         if table.nominal.get(name, NO_YES) != NO_YES:
-            values = shorten(", ".join(table.nominal[name][:6]))
-            raise table.error(
-                f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
-                "(0/1), not multi-target data"
-            )
+            raise table.not_binary(name)
     data, target = _matrix_of(table, features), _matrix_of(table, label_columns)
     if np.isnan(target.data if sparse.issparse(target) else target).any():
         dense = target.toarray() if sparse.issparse(target) else target
@@ -446,7 +458,7 @@ def complete(table: RawTable) -> RawTable:
     for name, known in values.items():
         columns[name] = [None if np.isnan(code) else known[int(code)] for code in columns[name]]
     frame = import_optional("pandas").DataFrame(columns)
-    return RawTable(table.source, frame, table.names, table.label_names)
+    return replace(table, data=frame)
 
 
 def present(bunch: Bunch, *, return_X_y: bool, as_frame: bool) -> Any:

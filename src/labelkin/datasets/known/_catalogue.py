@@ -115,5 +115,6 @@ def dataset_info(name: str) -> DatasetInfo:
         return known[key]
     raise ValueError(
         f"No dataset is called {name!r}.{did_you_mean(key, known)} "
-        "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists the known ones."
+        "`labelkin datasets` (or labelkin.datasets.dataset_names()) lists the known ones; "
+        "give a file by its path."
     )

@@ -1,7 +1,8 @@
 """Comparison of methods on the same folds of datasets, and of one method under several settings.
 
-A method's name may carry a setting, as in ``vpcme@threshold=0.1``. Such rows of the results
-form sweeps, which are comparisons of settings; all others are compared with one another.
+A method's name may carry a setting, as in ``vpcme@threshold=0.1``. Several values of a parameter
+form a sweep, which is a comparison of settings. They are compared with other methods, too, where
+the method itself was not run; a single value always is.
 
 Spreads and paired tests count runs or folds. A run is one repeat of the cross-validation, whose
 figure is the mean over its folds. The paper gives means, standard deviations and paired t-tests
@@ -55,6 +56,12 @@ def method_title(name: str) -> str:
     base, parameter, value = split_method(name)
     title = COMPARED[base].title if base in COMPARED else base
     return f"{title} {_PARAMETERS.get(parameter, parameter)}={value}" if parameter else title
+
+
+def _swept(names: Iterable[str]) -> set[tuple[str, str]]:
+    """Return each method and parameter of which several values were run."""
+    counts = Counter(split_method(name)[:2] for name in {*names})
+    return {kind for kind, count in counts.items() if kind[1] and count > 1}
 
 
 def in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -160,10 +167,16 @@ class Comparison:
         """Choose from checked results what is compared; a reference that was not run is ignored.
 
         With `components` Group 4 is chosen (its methods and the reference, on the datasets where
-        any of them was run) instead of all methods but Group 4's. None: all methods.
+        any of them was run) instead of all methods but Group 4's. None: all methods. A reference
+        that was run with one other setting only is compared with that.
         """
-        plain = results[~results["method"].str.contains("@", regex=False)]
-        chosen = plain["method"].isin(COMPONENTS)
+        run, swept = {*results["method"]}, _swept(results["method"])
+        apart = [n for n in run if split_method(n)[0] in run and split_method(n)[:2] in swept]
+        plain = results[~results["method"].isin([n for n in apart if n != reference])]
+        bases = plain["method"].str.partition("@")[0]
+        if reference not in run and len(settings := {*plain["method"][bases == reference]}) == 1:
+            (reference,) = settings
+        chosen = bases.isin(COMPONENTS)
         if components:
             datasets = set(plain.loc[chosen, "dataset"])
             chosen = (chosen | (plain["method"] == reference)) & plain["dataset"].isin(datasets)
@@ -324,9 +337,10 @@ class Sweep(Comparison):
     def all_of(cls, results: pd.DataFrame) -> list["Sweep"]:
         """Return every sweep in checked results."""
         split = results["method"].map(split_method)
-        kinds = {kind[:2] for kind in split if kind[1]}
         sweeps = []
-        for kind in sorted(kinds, key=lambda kind: (kind[1] != "threshold", kind)):
+        for kind in sorted(
+            _swept(results["method"]), key=lambda kind: (kind[1] != "threshold", kind)
+        ):
             frame = results[split.map(lambda found, kind=kind: found[:2] == kind)]
             frame = keep_common_folds(frame.assign(method=split.str[2]))
             for dataset in in_order(frame["dataset"], PAPER_DATASETS):

@@ -28,7 +28,7 @@ from labelkin.experiments.report.comparison import (
     split_method,
 )
 from labelkin.experiments.report.published import REFERENCE
-from labelkin.experiments.report.table import Table, escape_markdown, word_table
+from labelkin.experiments.report.table import Table, escape_markdown, listing, word_table
 from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.results import StoredResults, check_results
 
@@ -128,6 +128,9 @@ def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:
     yield first
     if "index" in evidence and (same := ranks.headline(evidence["index"].main.ranked)) != first:
         yield f"The same with ties by label index, not against the method: {same}"
+    found = evidence["against"]
+    if swept := {method_title(s.method) for s in found.sweeps if s.method in found.main.methods}:
+        yield f"Not ranked: the settings under “Settings of a method”, of {listing(sorted(swept))}."
 
 
 # ------------------------------------------------------------------------------ sections
@@ -201,11 +204,17 @@ def _describe_runs(recorded: StoredResults, command: str) -> list[Section]:
         }
         for (dataset, method, error), rows in failed
     ]
+    runs: dict[str, list[str]] = {}
+    for name in frame["method"].unique():
+        runs.setdefault(split_method(name)[0], []).append(name)
     known = recorded.settings
-    names = in_order((split_method(name)[0] for name in frame["method"].unique()), COMPARED)
-    settings = [
-        {"method": method_title(name), "settings": known[name]} for name in names if known.get(name)
-    ]
+    settings = []
+    for name in in_order((name for name in runs if known.get(name)), COMPARED):
+        text = known[name]
+        if changed := [method_title(variant) for variant in runs[name] if variant != name]:
+            also = listing(changed)
+            text = f"{text}; also {also}" if name in runs[name] else f"{also}; otherwise {text}"
+        settings.append({"method": method_title(name), "settings": text})
     environment: Part = ("text", "Not recorded with these results.")
     if recorded.environment:
         environment = ("code", json.dumps(recorded.environment, indent=1))

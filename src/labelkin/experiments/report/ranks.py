@@ -174,6 +174,7 @@ def overall_table(comparison: Comparison) -> Table | None:
         "fit": "Mean time to fit (s)",
     }
     explained = (
+        " The sentence and the diagram rank the methods once per dataset, by their mean rank there."
         " Tied: not behind the best by a t-test over the folds at 5 %. Beaten: mean better than "
         "the published one, to two decimals. Times depend on the machine and its load, so they "
         "cannot be compared between runs."

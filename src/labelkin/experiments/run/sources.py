@@ -76,8 +76,9 @@ class Source:
             table = find_training_data(read_table(self.path, labels=self.labels), self.labels)
             steps = make_pipeline(table.schema, None)[:-1]
             guesses = tuple(guess.text for guess in table.guesses)
-            Y = np.asarray(table.y, dtype=np.int64)
-            return Dataset(self.name, table.X, Y, None, steps if len(steps) else None, guesses)
+            return Dataset(
+                self.name, table.X, _target(table.y), None, steps if len(steps) else None, guesses
+            )
         bunch: Any = {}
         if self.name == QUICK_DATASET:
             bunch = load_digit_scenes(_N_SCENES, random_state=0)
@@ -87,9 +88,14 @@ class Source:
             raise ArgumentError(
                 f"{self.name} has no published test rows; leave it out, or set folds=5.", "folds"
             )
-        Y = bunch.target.toarray() if sparse.issparse(bunch.target) else bunch.target
         test = np.flatnonzero(bunch.split == 1) if with_test else None
-        return Dataset(self.name, bunch.data, np.asarray(Y, dtype=np.int64), test)
+        return Dataset(self.name, bunch.data, _target(bunch.target), test)
+
+
+def _target(y: Any) -> np.ndarray:
+    """Return labels as a dense array of integers, or of floats if some are unknown."""
+    y = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    return y if np.isnan(y).any() else y.astype(np.int64)
 
 
 def find_sources(names: list[str], files: list[str], labels: list[str]) -> tuple[Source, ...]:
