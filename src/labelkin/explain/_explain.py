@@ -23,7 +23,7 @@ from labelkin.metrics._estimators import estimator_scores, labels_and_scores, tr
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
 _LONGEST = 100  # characters of a row in words
-_MAX_WORDS = 2_000_000  # words of all rows that are predicted with one part removed
+_MAX_CHARACTERS = 14_000_000  # of all rows that are predicted with one part removed
 
 
 class ExplainMixin:
@@ -390,7 +390,8 @@ def explain_parts(
         for column, vectorizer in vectorizers.items()
         if column in cells
     }
-    most = min(max_parts, 1 + _MAX_WORDS // (1 + sum(map(len, words.values()))))
+    length = 1 + sum(len(str(cells[column])) for column in words)
+    most = min(max_parts, 1 + _MAX_CHARACTERS // length)
     parts: list[tuple[str, Any, dict[str, Any]]] = []  # name, value, and what takes its place
     for column, value in cells.items():
         if column not in words:
