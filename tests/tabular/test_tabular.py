@@ -88,6 +88,14 @@ def test_few_words_among_many_numbers_are_missing_values():
     assert schema.read(new)["w"].tolist() == pytest.approx([3, np.nan, np.nan], nan_ok=True)
     with pytest.raises(ValueError, match="holds 'many' in row 1, not a number"):
         schema.read(pd.DataFrame({"w": ["many"]}))
+    notes = []  # of a command: other words are missing, too, if they are few
+    assert np.isnan(schema.read(pd.DataFrame({"w": ["3", "tbd", "4", "5"]}), notes)["w"][1])
+    assert notes == [
+        "X: words in w read as missing: 'tbd'",
+        "X: 1 missing value in w: each is replaced by the median of its column in the training rows",
+    ]
+    with pytest.raises(ValueError, match="holds 'tbd' in row 1, not a number"):
+        schema.read(pd.DataFrame({"w": ["tbd"]}), notes)
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
 
 

@@ -29,6 +29,7 @@ from labelkin.tabular._text import affordable_ngrams, is_unspaced
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
+_MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -99,6 +100,10 @@ class Schema:
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]
+
+    def words_of(self, name: str) -> list[str]:
+        """Return the words that were read as missing in a column of numbers."""
+        return (self.words or {}).get(name, [])
 
     def label_rows(self, names: Iterable[str]) -> Any:
         """Return rows with the names of labels as texts; None if not all columns are texts."""
@@ -215,7 +220,7 @@ class Schema:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
-        of the columns if there are notes, which name them.
+        of the columns, and a few of its numbers may be words, if there are notes, which name them.
         """
         table, is_strict = replace(RawTable.of(X), words=self.words or {}), notes is None
         notes = [] if notes is None else notes
@@ -238,7 +243,8 @@ class Schema:
             if name in self.year_first and table.kind(name) == "string":
                 _check_order(table, name)
             zone = (self.zones or {}).get(name, "")
-            cells, numbers = _read_column(table, name, kind, unit, zone)
+            spare = 0.0 if is_strict else _MAX_WORDS
+            cells, numbers = _read_column(table, name, kind, unit, zone, spare)
             if kind == "number":
                 _check_unit(table, name, unit)
             if kind == "number" and self.percentages is not None:
@@ -252,6 +258,10 @@ class Schema:
                 gaps[name] = n_missing
             if name in (self.ranges or {}):
                 outside += self._note_outside(name, kind, numbers, is_first=not outside)
+        for name, words in table.words.items():
+            if others := [shorten(word, 20) for word in words if word not in self.words_of(name)]:
+                text = f"words in {name} read as missing: {join_names(others, 3)}"
+                notes.append(f"{table.source}: {text}")
         if outside:
             more = f" and {len(outside) - 5} more columns" if len(outside) > 5 else ""
             text = f"{', '.join(outside[:5])}{more}; such predictions are less certain"
@@ -305,15 +315,15 @@ class Schema:
 
 
 def _read_column(
-    table: RawTable, name: str, kind: str, unit: str = "", zone: str = ""
+    table: RawTable, name: str, kind: str, unit: str = "", zone: str = "", spare: float = 0.0
 ) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, and what is not a date, are refused. Dates are converted to the time zone, if
-    it is given.
+    Infinite numbers, what is not a date, and words in more than a share `spare` of the numbers are
+    refused. Dates are converted to the time zone, if it is given.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
-        cells = table.numbers(name, unit)
+        cells = table.numbers(name, unit, spare)
         if kind == "number" and np.isinf(cells).any():
             text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
             raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")

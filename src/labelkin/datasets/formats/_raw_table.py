@@ -221,10 +221,11 @@ class RawTable:
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
 
-    def numbers(self, name: str, unit: str = "") -> np.ndarray:
+    def numbers(self, name: str, unit: str = "", spare: float = 0.0) -> np.ndarray:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
 
-        Times of day and durations are hours. The numbers of strings may have this unit.
+        Times of day and durations are hours. The numbers of strings may have this unit. Up to a
+        share `spare` of the cells may be other words, which become missing and are kept in `words`.
         """
         kind, column = self.kind(name), self.column(name)
         if kind in ("number", "missing"):
@@ -237,15 +238,20 @@ class RawTable:
             cure = f"; {spread_cure(name)}" if kind == "list" else ""
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
         values, words = np.full(self.n_rows, np.nan), {*self.words.get(name, ())}
+        wrong: list[int] = []
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone and cell not in words:
                     values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
             except (ValueError, TypeError):
-                shown = shorten(str(cell), 30)
-                text = f"column {shorten(name)} holds {shown} in row {row + 1}, not a number"
-                text += in_words(unit).removeprefix("numbers")
-                raise self.error(text) from None
+                wrong.append(row)
+        if len(wrong) > spare * column.notna().sum():
+            shown, at = shorten(str(column.iloc[wrong[0]]), 30), wrong[0] + 1
+            text = f"column {shorten(name)} holds {shown} in row {at}, not a number"
+            raise self.error(text + in_words(unit).removeprefix("numbers"))
+        if wrong:
+            others = dict.fromkeys(str(column.iloc[row]) for row in wrong)
+            self.words = self.words | {name: [*words, *others]}
         return values
 
     def _parse(self, cell: str, unit: str) -> float:
