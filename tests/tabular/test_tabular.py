@@ -425,9 +425,21 @@ def test_rows_outside_of_the_range_of_training_are_counted():
     new = table(when=["2025-02-03", "2025-01-07", "2024-12-31", "2025-03-01"], price=[5, 99, 7, 8])
     schema.read(new, notes)
     assert notes == [
-        "t.csv: 2 of 4 rows have when later than any in training (1 earlier than any), 1 has price "
-        "above any in training; such predictions are less certain"
+        "t.csv: 2 of 4 rows have when later than any in training (1 earlier than any) "
+        "(farthest: row 4), 1 has price above any in training; such predictions are less certain"
     ]
+
+
+def test_a_value_far_outside_is_always_named():
+    n = 60
+    data = table(price=[7.0 * i % n for i in range(n)], y=[0, 1] * (n // 2))
+    schema = find(data)
+    for typo, way in ((590, "above"), (-590, "below")):
+        notes = []
+        schema.read(table(price=[*range(n), typo, np.nan]), notes)
+        assert notes[0].startswith(
+            f"t.csv: 1 of 62 rows has price {way} any in training (farthest: {typo} in row 61)"
+        )
 
 
 @pytest.mark.parametrize("mark", [";", "|", ",", "/"])
