@@ -361,7 +361,7 @@ FILES = [
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
     ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
-    ("report.xlsx", report, ["--labels", NAMED], 3, "the totals at the end left out"),
+    ("report.xlsx", report, ["--labels", NAMED], 3, "1 row of totals or notes at the end left out"),
     ("choices.csv", choices, ["--labels", NAMED], 3, "read as yes: 'Price, costs' (billing)"),
     ("tracker.csv", tag_columns, ["--labels", "tag,tag_2"], 3, "tags in tag, tag_2"),
     ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Body: text with HTML tags"),

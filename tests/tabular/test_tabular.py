@@ -500,6 +500,23 @@ def test_separators_in_doubt():
     )
 
 
+@pytest.mark.parametrize("words", ["✗✓", "✘✔", "NJ", "NO", "NS", ("[ ]", "[x]"), "OX"])
+def test_pairs_of_marks_and_letters_are_labels(words):
+    y = np.array([[0, 1], [1, 1], [0, 1], [1, 1]])  # the second has one word only
+    data = table(n=range(4), **{name: [words[v] for v in y[:, j]] for j, name in enumerate("ab")})
+    labels = LabelColumns.find(data, ["a", "b"])
+    np.testing.assert_array_equal(labels.read(data), y)
+    one = LabelColumns.find(table(a=list("JNJJ")), "a")  # and not tags
+    assert one.column is None
+
+
+@pytest.mark.parametrize("words", ["AB", ("perhaps", "yes"), ("N", "Jo"), ("n.a.", "x")])
+def test_other_pairs_are_refused_with_the_cure(words):
+    data = table(n=range(4), a=[words[i % 2] for i in range(4)], b=[0, 1, 0, 1])
+    with pytest.raises(FormatError, match="replace all other words by 1, 0 or nothing"):
+        LabelColumns.find(data, ["a", "b"]).read(data)
+
+
 def test_marks_are_labels():
     data = table(u=["x", None, "X"], v=["ja", "nein", "ja"], z=[1.0, 2.0, 3.0])
     read = LabelColumns.find(data, "u,v").read(data, [])
