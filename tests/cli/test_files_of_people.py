@@ -476,6 +476,16 @@ def test_rows_later_than_training_are_counted(tmp_path, monkeypatch, capsys):
         assert "40 of 45 rows have created later than any in training" in err
 
 
+def test_a_spreadsheet_with_many_guesses_or_a_wrong_label(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    report(Path("report.xlsx"))
+    out, err = run(capsys, "fit", "report.xlsx", "--labels", NAMED, "-m", "mlknn")
+    assert "NEW --out predictions.xlsx" in out
+    assert "reading report.xlsx:\n  sheet Q1, one of 2 (--sheet)\n" in err
+    assert main(["fit", "report.xlsx", "--labels", "nonsense", "--out", "m.labelkin"]) == 2
+    assert "sheet Q1, one of 2 (--sheet)" in capsys.readouterr().err
+
+
 def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     no_header(tmp_path / "plain.csv")

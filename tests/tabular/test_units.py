@@ -57,8 +57,9 @@ def test_other_cells_are_no_numbers(cells, tmp_path):
     assert (found.data["a"].tolist(), found.units) == (cells, {})
 
 
-def test_one_day_and_many_days(tmp_path):
-    cells = [f"{i} day{'s' if i > 1 else ''}" for i in range(1, 1 + N)]
+@pytest.mark.parametrize("word", ["day", "an"])
+def test_one_day_and_many_days(word, tmp_path):
+    cells = [f"{i} {word}{'s' if i > 1 else ''}" for i in range(1, 1 + N)]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
     assert found.data["a"].tolist() == list(range(1, 1 + N))
 

@@ -39,7 +39,11 @@ def read_training_data(
     with progress_bar(f"reading {path.name}", hidden=notes.quiet):
         how = _read_options(reading, strings)
         table = read_table(path, **how, labels=labels, expected=columns)
-        training = find_training_data(table, labels, columns=columns, **own)
+        try:
+            training = find_training_data(table, labels, columns=columns, **own)
+        except ValueError:  # which may come from a wrong guess, such as that of the sheet
+            print_guesses(table.source, table.guesses, notes, ReadingOptions, TableOptions)
+            raise
     notes.pending += training.notes
     print_guesses(training.source, training.guesses, notes, ReadingOptions, TableOptions)
     notes.flush()
@@ -61,10 +65,14 @@ def print_guesses(source: str, guesses: "Iterable[Guess]", notes: Notes, *groups
             notes.pending.append(f"{source}: {guess.text} (set {' or '.join(options)})")
         elif options or not guess.arguments:
             shown.append(f"{guess.text} ({' or '.join(options)})" if options else guess.text)
-    if shown:
+    if sum(map(len, shown)) > _MAX_LINE:
+        for line in (f"reading {source}:", *(f"  {one}" for one in shown)):
+            notes.print(line)
+    elif shown:
         notes.print(f"reading {source}: {', '.join(shown)}")
 
 
+_MAX_LINE = 100  # characters of guesses that are printed in one line
 _LARGE = 50_000_000  # bytes of a training file that is not read unless it is given
 _TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 

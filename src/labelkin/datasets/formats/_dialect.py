@@ -239,10 +239,11 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 
 def is_same_unit(first: str, second: str) -> bool:
-    """Return whether units are the same: those of time, day and days, may differ by an ending."""
+    """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
     short, long = sorted((first.casefold(), second.casefold()), key=len)
-    is_ending = long.startswith(short) and (not long[len(short) :] or long[len(short) :].isalpha())
-    return first == second or (len(short) >= 3 and len(long) <= len(short) + 2 and is_ending)
+    ending = long[len(short) :]
+    is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s", ending)
+    return first == second or (len(short) > 1 and long.startswith(short) and bool(is_ending))
 
 
 def find_unit(cells: Iterable[str]) -> str:

@@ -119,22 +119,25 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
 def _choose(
     sheets: dict[str, Callable[[], _Cells]], sheet: str | None, expected: set[str], budget: Budget
 ) -> tuple[str, _Rows]:
-    """Return the sheet that the user names, the first with a column that is expected, or the first.
+    """Return the sheet that the user names, or the first with a column that is expected.
 
-    That is its name, and its cells that hold something.
+    Without any, it is the first with several columns, or else the first. That is its name, and its
+    cells that hold something.
     """
     if not sheets:
         raise ValueError("it has no sheet")
     if sheet is not None and sheet not in sheets:
         text = f"sheet={sheet}: there is no such sheet.{did_you_mean(sheet, sheets)}"
         raise ArgumentError(f"{text} The sheets are {join_names([*sheets])}.", "sheet")
-    found = []
+    found: list[tuple[bool, int, str, _Rows]] = []
     for name in sheets if sheet is None else [sheet]:
         rows = _store(sheets[name](), budget)
-        found.append((name, rows))
-        if not expected or any(expected & {*rows[i].values()} for i in sorted(rows)[:10]):
+        is_table = len({column for cells in rows.values() for column in cells}) > 1  # and no cover
+        found.append((not is_table, len(found), name, rows))
+        is_expected = any(expected & {*rows[i].values()} for i in sorted(rows)[:10])
+        if is_expected or (is_table and not expected):
             return name, rows
-    return found[0]
+    return min(found, key=lambda one: one[:2])[2:]
 
 
 def _store(cells: _Cells, budget: Budget) -> _Rows:
