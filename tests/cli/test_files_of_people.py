@@ -361,7 +361,7 @@ FILES = [
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
     ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
-    ("report.xlsx", report, ["--labels", NAMED], 3, "the totals at the end left out"),
+    ("report.xlsx", report, ["--labels", NAMED], 3, "1 row of totals or notes at the end left out"),
     ("choices.csv", choices, ["--labels", NAMED], 3, "read as yes: 'Price, costs' (billing)"),
     ("tracker.csv", tag_columns, ["--labels", "tag,tag_2"], 3, "tags in tag, tag_2"),
     ("helpdesk.csv", helpdesk, ["--labels", "tags"], 3, "Body: text with HTML tags"),
@@ -478,6 +478,16 @@ def test_rows_later_than_training_are_counted(tmp_path, monkeypatch, capsys):
         _, err = run(capsys, "explain", "model.labelkin", "new.csv", "--row", row)
         assert ("1 of 1 row has created later" in err) == later
         assert "of 45 rows" not in err
+
+
+def test_a_spreadsheet_with_many_guesses_or_a_wrong_label(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    report(Path("report.xlsx"))
+    out, err = run(capsys, "fit", "report.xlsx", "--labels", NAMED, "-m", "mlknn")
+    assert "NEW --out predictions.xlsx" in out
+    assert "reading report.xlsx:\n  sheet Q1, one of 2 (--sheet)\n" in err
+    assert main(["fit", "report.xlsx", "--labels", "nonsense", "--out", "m.labelkin"]) == 2
+    assert "sheet Q1, one of 2 (--sheet)" in capsys.readouterr().err
 
 
 def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):

@@ -14,6 +14,12 @@ FILES = {
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
     "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",
+    "totals between": ROWS + ";;;\nSumme;;15%;5\n;;;\nSource: the register;;;\n",
+    "a note below totals": ROWS + "Summe;;15%;5\nSource: the register;;;\n",
+    "a note below the rows": ROWS + "Source: the register;;;\n",
+    "a mean without a word": ROWS + "3;;;\n",
+    "a sum and a mean": ROWS + "15;;;\n;;;\n3;;;\n",
+    "an empty row between": ROWS.replace("\n3;", "\n;;;\n3;"),
     "margins": ";;;;\n" + "".join(f";{line}\n" for line in ROWS.splitlines()),
 }
 
@@ -49,10 +55,32 @@ def test_rows_that_may_be_data_are_kept(last, tmp_path):
     assert read_table(tmp_path / "t.csv").n_rows == 6
 
 
-def test_rows_of_text_alone_are_no_notes(tmp_path):
-    marks = "Text;a;b\n" + "one;x;\ntwo;;x\n;;\nthree;;\nfour;;\n"
-    (tmp_path / "t.csv").write_text(marks)
-    assert read_table(tmp_path / "t.csv").n_rows == 5
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "one;x;\ntwo;;x\n;;\nthree;;\nfour;;\n",
+        "one;1;0\ntwo;0;1\nthree;1;1\nfour;;\n",  # without labels
+    ],
+)
+def test_rows_of_text_alone_are_no_notes(rows, tmp_path):
+    (tmp_path / "t.csv").write_text("Text;a;b\n" + rows)
+    assert read_table(tmp_path / "t.csv").data["Text"].tolist() == ["one", "two", "three", "four"]
+
+
+def test_empty_rows_are_left_out_but_not_empty_texts(tmp_path):
+    (tmp_path / "t.csv").write_text("no,size\n1,2\n,\n2,3\n,\n")
+    found = read_table(tmp_path / "t.csv")
+    assert (found.n_rows, [guess.text for guess in found.guesses]) == (2, ["2 empty rows left out"])
+    (tmp_path / "t.csv").write_text('text\na\n""\nb\n')
+    assert read_table(tmp_path / "t.csv").n_rows == 3
+
+
+def test_the_number_of_totals_and_notes_is_said(tmp_path):
+    rows = "".join(f"P{i},{i * i},{i % 3}\n" for i in range(9))
+    (tmp_path / "t.csv").write_text(f"name,size,n\n{rows},204,9\n,22.666666666667,1\nas of May,,\n")
+    found = read_table(tmp_path / "t.csv")
+    said = ["3 rows of totals or notes at the end left out"]
+    assert (found.n_rows, [guess.text for guess in found.guesses]) == (9, said)
 
 
 @pytest.mark.parametrize("text", ["a,\n1,0\n", "a,, \n1,0,1\n"])

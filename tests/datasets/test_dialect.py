@@ -112,6 +112,24 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["950", "1.026", "3.400"], [950, 1026, 3400]),
+        (["950", "1.026", "0.400"], [950, 1.026, 0.4]),
+        (["9", "1.026", "3.400"], [9, 1.026, 3.4]),  # none of them ends below a thousand
+        (["950", "1.026", "3.4"], [950, 1.026, 3.4]),
+    ],
+)
+def test_points_are_thousands_where_other_numbers_end_below(tmp_path, cells, values):
+    columns, guesses = read(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in cells))
+    assert columns["a"] == values
+    assert ("',' decimal" in guesses) == (values[1] == 1026)
+    # Not in a file with decimal points.
+    columns, _ = read(tmp_path, "a;b\n" + "".join(f"{cell};2.5\n" for cell in cells))
+    assert columns["a"] == [*map(float, cells)]
+
+
 def test_units_are_named(tmp_path):
     columns, guesses = read(tmp_path, "a,b,c,d\n$5,12 %,1,9:00 AM\n$6,13 %,2,3:00 PM\n")
     assert columns == {"a": [5, 6], "b": [0.12, 0.13], "c": [1, 2], "d": [9, 15]}

@@ -287,6 +287,18 @@ def test_dates_since_1904(tmp_path):
     assert read_table(path).data["day"][0] == str(first)
 
 
+def test_a_cover_is_no_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["Fill in the sheet staff only"])
+    sheet = book.create_sheet("staff")
+    for row in (["name", "age"], ["Ann", 30], ["Bob", 40]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    for expected in ((), ["agge"]):
+        assert read_table(tmp_path / "t.xlsx", expected=expected).names == ["name", "age"]
+
+
 def test_a_title_above_the_table(tmp_path):
     rows = [row(cell("Report of May")), row(), row(cell("a"), cell("b"), cell("c"))]
     rows += [row(cell(f"t{i}"), cell("x"), cell("y")) for i in range(3)]

@@ -57,8 +57,9 @@ def test_other_cells_are_no_numbers(cells, tmp_path):
     assert (found.data["a"].tolist(), found.units) == (cells, {})
 
 
-def test_one_day_and_many_days(tmp_path):
-    cells = [f"{i} day{'s' if i > 1 else ''}" for i in range(1, 1 + N)]
+@pytest.mark.parametrize("word", ["day", "an"])
+def test_one_day_and_many_days(word, tmp_path):
+    cells = [f"{i} {word}{'s' if i > 1 else ''}" for i in range(1, 1 + N)]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
     assert found.data["a"].tolist() == list(range(1, 1 + N))
 
@@ -131,6 +132,27 @@ def test_texts_of_a_spreadsheet_with_a_decimal_comma(tmp_path):
     assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
     new = schema.read(table_of_records([{"price": "1,234", "n": 0.125}], schema))
     assert new.to_dict("list") == {"price": [1.234], "n": [0.125]}
+
+
+@pytest.mark.parametrize("suffix", ["xlsx", "ods"])
+def test_numbers_and_texts_of_a_spreadsheet_in_one_column(tmp_path, suffix):
+    pytest.importorskip({"xlsx": "openpyxl", "ods": "odf"}[suffix])
+    cells = {
+        "price": [402.75, "402,75", "4.733,18 €", 2.125, None] * 5,
+        "grade": [2.3, "2,3", 1, 4.0, "3,7"] * 5,
+        "whole": ["950", "1.026", "3.400", "17", "1.000"] * 5,
+        "tags": [3, "3,10", "10", "4,3", 4] * 5,
+    }
+    pd.DataFrame(cells).to_excel(tmp_path / f"t.{suffix}", index=False)
+    found = read_table(tmp_path / f"t.{suffix}", as_strings=["tags"])
+    np.testing.assert_array_equal(found.data["price"][:5], [402.75, 402.75, 4733.18, 2.125, np.nan])
+    assert found.data["grade"].tolist()[:5] == [2.3, 2.3, 1, 4, 3.7]
+    assert found.data["whole"].tolist()[:5] == [950, 1026, 3400, 17, 1000]
+    assert found.data["tags"].tolist()[:5] == ["3", "3,10", "10", "4,3", "4"]
+    assert "',' decimal in texts of price, grade, whole" in texts(found)
+    # The mark of the model decides on a few new rows.
+    pd.DataFrame({"price": ["1.026"]}).to_excel(tmp_path / f"new.{suffix}", index=False)
+    assert read_table(tmp_path / f"new.{suffix}", decimal=",").data["price"].tolist() == [1026]
 
 
 def test_amounts_in_another_currency_are_refused(tmp_path):

@@ -36,14 +36,16 @@ def read_training_data(
     labels = label_choice(own.pop("labels"))
     own["separator"] = _TAB.get(options.separator, options.separator)
     own["no_label"] = options.no_label or ()
-    with progress_bar(f"reading {path.name}", hidden=notes.quiet):
-        how = _read_options(reading, strings)
+    bar, how = f"reading {path.name}", _read_options(reading, strings)
+    with progress_bar(bar, hidden=notes.quiet):
         table = read_table(path, **how, labels=labels, expected=columns)
-        training = find_training_data(table, labels, columns=columns, **own)
-    notes.pending += training.notes
-    print_guesses(
-        training.source, training.guesses, notes, ReadingOptions, type(options), more=more
-    )
+    try:
+        with progress_bar(bar, hidden=notes.quiet):
+            training = find_training_data(table, labels, columns=columns, **own)
+        notes.pending += training.notes
+    finally:  # before an error, too, which may come from a wrong guess, such as that of the sheet
+        groups = ReadingOptions, type(options)
+        print_guesses(table.source, table.guesses, notes, *groups, more=more)
     notes.flush()
     notes.print(str(training))
     notes.print(f"labels: {training.list_labels()}")
@@ -70,10 +72,14 @@ def print_guesses(
             notes.pending.append(f"{source}: {guess.text} (set {' or '.join(options)})")
         elif options or not guess.arguments:
             shown.append(f"{guess.text} ({' or '.join(options)})" if options else guess.text)
-    if shown:
+    if sum(map(len, shown)) > _MAX_LINE:
+        for line in (f"reading {source}:", *(f"  {one}" for one in shown)):
+            notes.print(line)
+    elif shown:
         notes.print(f"reading {source}: {', '.join(shown)}")
 
 
+_MAX_LINE = 100  # characters of guesses that are printed in one line
 _LARGE = 50_000_000  # bytes of a training file that is not read unless it is given
 _TAB: dict[str | None, str] = {"\\t": "\t"}  # a tab is hard to type in a shell
 

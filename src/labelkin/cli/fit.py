@@ -115,4 +115,6 @@ def command(
     elif not quiet:
         cost = f"{decimal(size)}, fitted in {seconds:.1f} s"
         echo(f"written: {out} ({method.title}, {cost})")
-        echo(f"next:    {shell_line('labelkin', 'predict', out)} NEW --out predictions.csv")
+        suffix = ".xlsx" if data.suffix.lower() in (".xlsx", ".xlsm", ".ods") else ".csv"
+        line = shell_line("labelkin", "predict", out)
+        echo(f"next:    {line} NEW --out predictions{suffix}")

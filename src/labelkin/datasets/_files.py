@@ -183,7 +183,7 @@ def read_table(
         others is refused.
     sheet : str, optional
         The sheet of a spreadsheet; by default the first that has an expected column, else the
-        first.
+        first with several columns.
     x, y : str, optional
         Names of the arrays of features and labels in an ``.npz`` file, by default X and y; of an
         ``.npy`` file, `y` is the file with the labels, by default y.npy beside X.npy. Arrays of

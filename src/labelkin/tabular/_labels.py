@@ -1,5 +1,6 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -40,6 +41,7 @@ _YES |= {"verdadero", "sì", "vero", "sim", "tak", "ano", "evet", "да", "是",
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "nao", "nee"}
 _NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐"}
 TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
+_BOX = re.compile(r"\[(?:\s+|\s*(\S)\s*)\]")  # [ ] and [x]
 # Marks on a form.
 _MARKS = {"x", "✓", "✔", "☑"}
 
@@ -170,8 +172,13 @@ class LabelColumns:
 
     def _read_columns(self, table: RawTable) -> np.ndarray:
         words: dict[str, str] = {}
-        found = (_read_label(table, name, words) for name in self.names)
+        cells = {n: _words_of(table, n) for n in self.names if table.kind(n) == "string"}
+        letters = {word: yes for one in cells.values() for word, yes in _pair_letters(one).items()}
+        found = (_read_label(table, name, words, cells.get(name), letters) for name in self.names)
         columns, are_marks = zip(*found, strict=True)
+        if letters:
+            means = [f"{word!r} means {'yes' if yes else 'no'}" for word, yes in letters.items()]
+            table.guesses.append(Guess(f"{join_names(means)} in labels", ()))
         if words:
             shown = join_names([f"{shorten(word, 30)} ({name})" for name, word in words.items()])
             table.guesses.append(Guess(f"read as yes: {shown}", ()))
@@ -298,28 +305,51 @@ def _lists_tags(table: RawTable, name: str) -> bool:
         if (values % 1).any() or 2 * len(np.unique(values)) > len(values):
             return False  # measurements, not numbered tags
     # One label has words for yes and no, or 0 and 1; a few of these may be tags, too.
-    words = [cell.strip().lower() for cell in table.strings(name) if cell]
-    return 2 * sum(word in TRUTH for word in words) < len(words)
+    words = [word for word in _words_of(table, name) if word]
+    known = TRUTH | _pair_letters(words)
+    return 2 * sum(word in known for word in words) < len(words)
 
 
-def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.ndarray, bool]:
+def _words_of(table: RawTable, name: str) -> list[str]:
+    """Return the cells of a label in lower case; [x] and [ ] are x and ☐."""
+    words = [(cell or "").strip().lower() for cell in table.strings(name)]
+    return [found[1] or "☐" if (found := _BOX.fullmatch(word)) else word for word in words]
+
+
+def _pair_letters(words: Iterable[str]) -> dict[str, float]:
+    """Return the meaning of J beside N, or ✗ beside ✓: of the one that is in no list."""
+    distinct = {*words} - {""}
+    known = [TRUTH[word] for word in distinct if word in TRUTH]
+    if len(distinct) != 2 or len(known) != 1 or max(map(len, distinct)) > 1:
+        return {}
+    return dict.fromkeys(distinct - TRUTH.keys(), 1.0 - known[0])
+
+
+def _read_label(
+    table: RawTable,
+    name: str,
+    used: dict[str, str],
+    words: list[str] | None,
+    letters: dict[str, float],
+) -> tuple[np.ndarray, bool]:
     """Return a label column as 0 and 1, or as -1 and 1, NaN where empty; other values are errors.
 
     Also returned is whether its cells hold marks, such as x. The one word of a column that has no
     other, as in a survey with a column for each choice, is a mark; it is added to those `used`.
+    `words` are the cells of a column of strings, and `letters` the meaning of some of them.
     """
-    is_text = table.kind(name) == "string"
+    is_text = words is not None
     cells = table.strings(name) if is_text else table.numbers(name)
     values, are_marks = cells, False
-    if is_text:
-        words = ["" if cell is None else cell.strip().lower() for cell in cells]
+    if words is not None:
+        meaning = TRUTH | letters
         distinct = {*words} - {""}
-        if len(distinct) == 1 and "" in words and not distinct & {*TRUTH}:
+        if len(distinct) == 1 and "" in words and not distinct & {*meaning}:
             used[name] = next(filter(None, cells)).strip()
             words = ["x" if word else "" for word in words]
         are_marks = {*words} <= _MARKS | {""}
         # Infinity stands for a word that is neither yes nor no.
-        values = np.array([TRUTH.get(word, np.inf) if word else np.nan for word in words])
+        values = np.array([meaning.get(word, np.inf) if word else np.nan for word in words])
     written = ~np.isnan(values)
     if np.isin(values[written], (-1, 1)).all():
         return values.astype(np.float64), are_marks
@@ -332,7 +362,8 @@ def _read_label(table: RawTable, name: str, used: dict[str, str]) -> tuple[np.nd
         raise table.error(
             f"label {shorten(name)} holds {held} in row {bad[0] + 1}; a label column takes 0 "
             "and 1, yes and no, or one word where the label applies (a column of tags is named "
-            "alone, with separator=), and an empty cell where it is not known",
+            "alone, with separator=), and an empty cell where it is not known: replace all other "
+            "words by 1, 0 or nothing",
             "separator",
         )
     return values.astype(np.float64), are_marks

@@ -160,13 +160,13 @@ def frame_predictions(
 ) -> "pd.DataFrame":
     """Return one row per row: the columns `kept` of the input, predicted labels, confidence.
 
-    Label sets are joined by the separator of the training data, or written as lists if a label
-    contains it; with `nested`, cells hold lists and dicts, as in JSON. The `top` most likely labels
+    Label sets are joined by the separator of the training data or, if a label contains it, by
+    another; with `nested`, cells hold lists and dicts, as in JSON. The `top` most likely labels
     have columns of their own; with `per_label` each label has one of 0 and 1, with `proba` one of
     its probabilities. If true labels are kept, columns of predictions are named ``predicted_…``.
     Another column gets a "_" if a label has its name.
     """
-    names, separator = list(where.names), where.separator
+    names = list(where.names)
     labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
     sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
     likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
@@ -185,8 +185,9 @@ def frame_predictions(
         if proba:
             columns["probabilities"] = [dict(zip(names, p, strict=True)) for p in scores]
     else:
-        as_list = any(separator in name for name in names)
-        joined = [json.dumps(s) if as_list else separator.join(s) for s in sets]
+        marks = (mark for mark in (where.separator, ";", "|") if mark not in "\n".join(names))
+        mark = next(marks, None)  # None: a list, in JSON
+        joined = [mark.join(labels) if mark else json.dumps(labels) for labels in sets]
         columns |= {found: joined, "confidence": confidence}
         for rank, order in enumerate(likely.T, start=1):
             columns[f"{beside}label_{rank}"] = [names[j] for j in order]

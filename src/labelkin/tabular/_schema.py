@@ -258,8 +258,8 @@ class Schema:
                 gaps[name] = n_missing
             if name in (self.ranges or {}):
                 outside += self._note_outside(name, kind, numbers, is_first=not outside)
-        for name, words in table.words.items():
-            if others := [shorten(word, 20) for word in words if word not in self.words_of(name)]:
+        for name, read in table.words.items():
+            if others := [shorten(word, 20) for word in read if word not in self.words_of(name)]:
                 text = f"words in {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
         if outside:
@@ -270,21 +270,29 @@ class Schema:
         return pandas.DataFrame(found)
 
     def _note_outside(self, name: str, kind: str, numbers: Any, is_first: bool) -> list[str]:
-        """Return words on the rows outside of the range of training, if these are many.
+        """Return words on the rows outside of the range of training, if they are many or far.
 
         Of new rows like those of training, a share of 2 / (n + 1) lies outside by chance; columns
-        are named in which there are more than that explains.
+        are named in which there are more than that explains, or a value that lies outside by more
+        than the width of the range.
         """
         low, high = (self.ranges or {})[name]
         words = ("above", "below") if kind == "number" else ("later than", "earlier than")
         counts = [int((numbers > high).sum()), int((numbers < low).sum())]
         expected = 2 * len(numbers) / (self.n_rows + 1)
-        if sum(counts) <= expected + 2 * expected**0.5:
+        beyond = np.maximum(numbers - high, low - numbers)
+        far = np.flatnonzero(beyond > high - low) if high > low else np.array([])
+        if sum(counts) <= expected + 2 * expected**0.5 and not len(far):
             return []
         (count, word), *others = [(n, word) for n, word in zip(counts, words, strict=True) if n]
         of = f" of {plural(len(numbers), 'row')}" if is_first else ""
         text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
-        return [text + "".join(f" ({n:,} {word} any)" for n, word in others)]
+        text += "".join(f" ({n:,} {word} any)" for n, word in others)
+        if len(far):
+            row = int(np.nanargmax(beyond))
+            value = f"{numbers[row]:g} in " if kind == "number" else ""
+            text += f" (farthest: {value}row {row + 1})"
+        return [text]
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data

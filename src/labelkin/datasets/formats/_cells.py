@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import join_names
+from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import normal_form, respell
 from labelkin.datasets.formats._dialect import (
+    POINT_GROUPS,
     are_numbers,
     find_currency,
     guess_decimal,
@@ -32,12 +33,14 @@ _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 # Errors of formulas, as spreadsheet programs write them in several languages.
 _MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 _MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
-# What people write before the sums in the last row of a table.
+# What people write before the sums below a table. Other sums and means are found by their values.
 _TOTALS = {
     *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
-_MAX_NOTES = 10  # rows below the table
+_MAX_BELOW = 10  # rows of totals and notes below the table
+# Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.
+_SUMMED = range(5, 100_000)
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
@@ -99,11 +102,7 @@ def make_table(
     of them, for which the delimiter is evidence.
     """
     pyarrow = import_optional("pyarrow")
-    for count in (_count_empty_rows, _count_notes, _count_totals, _count_empty_rows):
-        n, what = count(cells)
-        if n:
-            guesses.append(Guess(f"{what} at the end left out", ()))
-            cells = {name: column.slice(0, len(column) - n) for name, column in cells.items()}
+    cells = _leave_out_rows(cells, guesses)
 
     strings, decimal = set(map(normal_form, options.as_strings)), options.decimal
     names = [name for name in cells if name not in strings]
@@ -113,20 +112,21 @@ def make_table(
     bare, word_units = dict[str, dict[str, str]](), dict[str, str]()
     for name, values in texts.items():
         bare[name], word_units[name] = strip_units(values)
-    mark = decimal or guess_decimal((one.values() for one in bare.values()), options.delimiter)
+    points = [name for name in names if columns[name].type == "double"]
+    shown = [[*written.values()] for written in bare.values()]
+    if decimal is None and all(_may_be_grouped(cells[name]) for name in points):
+        shown += [_distinct(cells[name]) for name in points]
+    mark = decimal or guess_decimal(shown, options.delimiter)
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
-        points = [name for name in names if columns[name].type == "double"]
         bare |= {name: {cell: cell for cell in _distinct(cells[name])} for name in points}
     grouped, units, percentages = [], [], []
     text_mark, found_units = mark, dict[str, str]()
     unknown, with_unknown = set[str](), list[str]()
     for name, written in bare.items():
-        # In a spreadsheet, texts may have another decimal mark than numbers.
-        first = options.text_decimal or mark
-        marks = (first, other_mark(first)) if name in texts else (mark,)
+        marks = (mark, other_mark(mark)) if name in texts else (mark,)
         own = next((one for one in marks if are_numbers(written.values(), one)), "")
         if not written or not own:
             continue
@@ -262,42 +262,92 @@ def _has_question_ids(columns: Sequence[Any]) -> bool:
     return all((cell or "").startswith('{"ImportId":') for cell in third)
 
 
-# ------------------------------------------------------------------------------ the columns
+# ---------------------------------------------------------------------------- rows of no data
 
 
-def _count_empty_rows(cells: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of rows at the end in which no column has a value, and what they are."""
+def _leave_out_rows(cells: dict[str, Any], guesses: list[Guess]) -> dict[str, Any]:
+    """Return columns without empty rows, and without totals and notes below the table.
+
+    An empty cell of a single column may be a row without text.
+    """
     if len(cells) < 2:
-        return 0, ""  # an empty cell of a single column may be a row without text
+        return cells
     used = np.logical_or.reduce([column.is_valid() for column in cells.values()])
-    n = len(used) - int(np.flatnonzero(used).max(initial=-1)) - 1
-    return n, "an empty row" if n == 1 else f"{n:,} empty rows"
+    rows = np.flatnonzero(used)
+    if n_empty := len(used) - len(rows):
+        guesses.append(Guess(f"{plural(n_empty, 'empty row')} left out", ()))
+        mask = import_optional("pyarrow").array(used)
+        cells = {name: column.filter(mask) for name, column in cells.items()}
+    n_below = _count_below([*cells.values()], np.diff(rows) > 1)
+    if n_below:
+        words = f"{plural(n_below, 'row')} of totals or notes at the end left out"
+        guesses.append(Guess(words, ()))
+        n = len(rows) - n_below
+        cells = {name: column.slice(0, n) for name, column in cells.items()}
+    return cells
 
 
-def _count_notes(cells: dict[str, Any]) -> tuple[int, str]:
-    """Return the number of rows of one cell below an empty row at the end, with that row."""
-    if len(cells) < 3:
-        return 0, ""
-    tails = [column.slice(max(0, len(column) - _MAX_NOTES)) for column in cells.values()]
-    used = np.sum([tail.is_valid() for tail in tails], axis=0)
-    last = int(np.flatnonzero(used > 1).max(initial=-1))  # of the table
-    n = len(used) - last - 1
-    are_notes = last >= 0 and not used[last + 1 :][:1].any() and _lacks_values(cells, n)
-    return n if are_notes else 0, "notes"
+def _count_below(columns: list[Any], gaps: np.ndarray) -> int:
+    """Return the number of rows at the end that are totals or notes.
+
+    `gaps` tells which rows but the first follow an empty one.
+    """
+    n_tail = min(_MAX_BELOW, len(gaps))
+    tail = [column.slice(len(column) - n_tail).to_pylist() for column in columns]
+    valid = np.array([[cell is not None for cell in cells] for cells in tail])
+    n_missing = np.array([column.null_count for column in columns])
+    for n in range(n_tail, 0, -1):
+        is_full = n_missing == (~valid[:, -n:]).sum(axis=1)  # in all rows of the table above
+        above = [column.slice(0, len(column) - n) for column in columns]
+        is_apart = False  # from the table, by an empty row or a row of totals
+        for i in range(-n, 0):
+            is_apart |= bool(gaps[i])
+            row = [cells[i] for cells in tail]
+            lacking = [above[j] for j in np.flatnonzero(is_full) if row[j] is None]
+            if _is_total(row, above, bool(lacking)):
+                is_apart = True
+            elif not _is_note(row, lacking, is_apart):
+                break
+        else:
+            return n
+    return 0
 
 
-def _count_totals(cells: dict[str, Any]) -> tuple[int, str]:
-    """Return 1 if the last row is one of totals, and what it is."""
-    if not (_lacks_values(cells, 1) or _lacks_values(cells, 2)):  # there may be a row between
-        return 0, ""
-    first = next(filter(None, (column[-1].as_py() for column in cells.values())), "")
-    return int(first.strip(": ").casefold() in _TOTALS), "the totals"
+def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
+    """Return whether a row is a note: one cell, where the rows above have values (`lacking`).
+
+    Directly below them, it is no number and lacks two values or more that are none of labels.
+    """
+    written = [cell for cell in row if cell is not None]
+    if len(written) > 1 or len(row) < 3:
+        return False
+    if is_apart:
+        return bool(lacking)
+    return not is_number(written[0]) and sum(len(column.unique()) > 2 for column in lacking) > 1
 
 
-def _lacks_values(cells: dict[str, Any], n: int) -> bool:
-    """Return whether the last n rows lack a value that every other row has."""
-    columns = [column for column in cells.values() if len(column) > n + 1]
-    return any(c.null_count == n == c.slice(len(c) - n).null_count for c in columns)
+def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool:
+    """Return whether a row has sums or means of the rows above, some value of which it may lack."""
+    first = next(cell for cell in row if cell is not None)
+    if is_lacking and first.strip(": ").casefold() in _TOTALS:
+        return True
+    n_found = 0
+    for cell, column in zip(row, above, strict=True):
+        if cell is None or len(column) not in _SUMMED or not is_number(cell):
+            continue
+        values = _plain_values(column)
+        if values.type not in ("int64", "double"):
+            continue
+        numbers = values.drop_null().to_numpy().astype(np.float64)
+        if (numbers == numbers[:1]).all():
+            continue
+        if not np.isclose(parse_number(cell, "."), [numbers.sum(), numbers.mean()], 1e-9, 0).any():
+            return False
+        n_found += 1
+    return n_found > (0 if is_lacking else 1)
+
+
+# ------------------------------------------------------------------------------ the columns
 
 
 def _plain_values(cells: Any) -> Any:
@@ -327,6 +377,12 @@ def _plain_values(cells: Any) -> Any:
             return cells
     integers = cast(pyarrow.int64())
     return numbers if integers is None else integers
+
+
+def _may_be_grouped(cells: Any) -> bool:
+    """Return whether each point in a column of numbers may be one between thousands."""
+    compute = import_optional("pyarrow.compute")
+    return compute.all(compute.match_substring_regex(cells, POINT_GROUPS)).as_py() is True
 
 
 def _distinct(cells: Any) -> list[str]:

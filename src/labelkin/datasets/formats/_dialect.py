@@ -122,6 +122,8 @@ _UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
 _UNITS = re.compile(_UNIT)
 _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
 _AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
+POINT_GROUPS = r"^\s*[-+]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)\s*$"
+"""Matches whole numbers with points between thousands, if they have any."""
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
 
 
@@ -239,10 +241,11 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 
 def is_same_unit(first: str, second: str) -> bool:
-    """Return whether units are the same: those of time, day and days, may differ by an ending."""
+    """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
     short, long = sorted((first.casefold(), second.casefold()), key=len)
-    is_ending = long.startswith(short) and (not long[len(short) :] or long[len(short) :].isalpha())
-    return first == second or (len(short) >= 3 and len(long) <= len(short) + 2 and is_ending)
+    ending = long[len(short) :]
+    is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s", ending)
+    return first == second or (len(short) > 1 and long.startswith(short) and bool(is_ending))
 
 
 def find_unit(cells: Iterable[str]) -> str:
@@ -303,11 +306,14 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
     A comma, if a column is made of numbers with one and some of them cannot be read with a
     comma between thousands; where all could, it is a decimal comma in files that keep the comma
     for that, those with semicolons. A comma, too, if a point is followed by three digits in all
-    amounts of a currency: prices have no three decimals.
+    amounts of a currency, since prices have no three decimals, or in all numbers of a column in
+    which those without a point end below a thousand, such as 950 and 1.026.
     """
     ambiguous = False
     for values in columns:
         values = list(values)
+        if _reach_thousands(values):
+            return ","
         pointed = [value for value in values if "." in value]
         amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
         if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
@@ -320,3 +326,25 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
                 return ","
             ambiguous |= all(_AMBIGUOUS.fullmatch(value) for value in numbers if "," in value)
     return "," if ambiguous and delimiter == ";" else "."
+
+
+def _reach_thousands(values: list[str]) -> bool:
+    """Return whether whole numbers have points between thousands and otherwise are below 1000."""
+    lengths = {len(value.strip().lstrip("+-")) for value in values if "." not in value}
+    is_pointed = any("." in value for value in values)
+    return is_pointed and 3 in lengths and all(re.match(POINT_GROUPS, value) for value in values)
+
+
+def have_commas(texts: Iterable[str], decimal: str | None) -> bool:
+    """Return whether texts beside the numbers of a spreadsheet are numbers with a decimal comma.
+
+    All of them are, but for words such as unknown; the mark is guessed unless it is given.
+    """
+    known = [split_unit(text)[0] for text in texts if not is_unknown(text)]
+    return are_numbers(known, ",") and (decimal or guess_decimal([known], None)) == ","
+
+
+def with_point(text: str) -> str:
+    """Return a number with a decimal comma as one with a decimal point, and other texts as is."""
+    is_one = ":" not in text and is_number(split_unit(text)[0], ",")
+    return text.replace(".", "").replace(",", ".") if is_one else text

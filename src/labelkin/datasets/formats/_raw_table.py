@@ -77,8 +77,6 @@ class Options:
     zero_based: bool | None = None
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
-    text_decimal: str | None = None
-    """Decimal mark of numbers that a spreadsheet holds as texts."""
 
 
 @dataclass

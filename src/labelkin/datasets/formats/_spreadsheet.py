@@ -23,6 +23,8 @@ from labelkin._utils.limits import check_archive, read_part
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
+from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._dialect import have_commas, with_point
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _TAG_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for a tag and an attribute: bounds the time, too
@@ -58,6 +60,12 @@ _Cells = Iterator[tuple[int, int, str | None, int, int]]
 _Rows = dict[int, dict[int, str]]
 
 
+class _Number(str):
+    """A number of a spreadsheet, which has a decimal point, as opposed to a text."""
+
+    __slots__ = ()
+
+
 def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a sheet as a table, by default the first."""
     path, sheet = budget.source, options.sheet
@@ -91,31 +99,45 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     columns = sorted({column for cells in rows.values() for column in cells})
     numbers = range(start, max(rows) + 1)
     budget.take_cells(len(numbers) * len(columns), len(columns))
-    cells = [make_column(rows.get(i, {}).get(column) for i in numbers) for column in columns]
     first = [rows[start].get(column) for column in columns]
-    options = replace(options, decimal=".", text_decimal=options.decimal)
-    return take_header(cells, first, str(path), guesses, options)
+    strings, cells, commas = {*map(normal_form, options.as_strings)}, [], list[str]()
+    for name, column in zip(first, columns, strict=True):
+        values = [rows.get(i, {}).get(column) for i in numbers]
+        name = " ".join(normal_form(name or "").split())
+        texts = make_column(cell for cell in values[1:] if not isinstance(cell, _Number))
+        written = [] if name in strings else texts.unique().drop_null().to_pylist()
+        if written and have_commas(written, options.decimal):
+            commas.append(name)
+            values = [v if v is None or isinstance(v, _Number) else with_point(v) for v in values]
+        cells.append(make_column(values))
+    if commas and not options.decimal:
+        guesses.append(Guess(f"',' decimal in texts of {join_names(commas)}", ("decimal",)))
+    table = take_header(cells, first, str(path), guesses, replace(options, decimal="."))
+    return replace(table, decimal=",") if commas else table
 
 
 def _choose(
     sheets: dict[str, Callable[[], _Cells]], sheet: str | None, expected: set[str], budget: Budget
 ) -> tuple[str, _Rows]:
-    """Return the sheet that the user names, the first with a column that is expected, or the first.
+    """Return the sheet that the user names, or the first with a column that is expected.
 
-    That is its name, and its cells that hold something.
+    Without any, it is the first with several columns, or else the first. That is its name, and its
+    cells that hold something.
     """
     if not sheets:
         raise ValueError("it has no sheet")
     if sheet is not None and sheet not in sheets:
         text = f"sheet={sheet}: there is no such sheet.{did_you_mean(sheet, sheets)}"
         raise ArgumentError(f"{text} The sheets are {join_names([*sheets])}.", "sheet")
-    found = []
+    found: list[tuple[bool, int, str, _Rows]] = []
     for name in sheets if sheet is None else [sheet]:
         rows = _store(sheets[name](), budget)
-        found.append((name, rows))
-        if not expected or any(expected & {*rows[i].values()} for i in sorted(rows)[:10]):
+        is_table = len({column for cells in rows.values() for column in cells}) > 1  # and no cover
+        found.append((not is_table, len(found), name, rows))
+        is_expected = any(expected & {*rows[i].values()} for i in sorted(rows)[:10])
+        if is_expected or (is_table and not expected):
             return name, rows
-    return found[0]
+    return min(found, key=lambda one: one[:2])[2:]
 
 
 def _store(cells: _Cells, budget: Budget) -> _Rows:
@@ -280,8 +302,8 @@ def _number_text(value: float, style: str | None) -> str:
     if not math.isfinite(value):
         return ""
     if style == "percentage":  # 0.07 times 100 is not quite 7 in binary
-        return f"{Decimal(repr(value)).scaleb(2):f}%"
-    return as_string(value)
+        return _Number(f"{Decimal(repr(value)).scaleb(2):f}%")
+    return _Number(as_string(value))
 
 
 def _column_number(letters: str) -> int:

@@ -91,7 +91,9 @@
     const row = {};
     for (const { value, dataset } of one("fields").querySelectorAll("[data-column]"))
       row[dataset.column] = value.trim() === "" ? null : value.includes(dataset.unit) ? value : `${value} ${dataset.unit}`;
-    const found = await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
+    const isEmpty = Object.keys(row).length && Object.values(row).every((value) => value === null);
+    if (isEmpty) tell("Fill in at least one field.", true);
+    const found = !isEmpty && await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
     one("result").hidden = !found; // an earlier answer is not that of a refused row
     if (!found) return;
     one("one").replaceChildren(explanation(found[0]));
@@ -194,7 +196,7 @@
     if (columns.length && columns.length <= FIELDS) for (const column of columns) one("fields").append(field(column));
     else one("type").hidden = true;
     const listed = columns.slice(0, 20).map((column) => column.name).join(", ");
-    one("needs").textContent = `Columns: ${listed}${columns.length > 20 ? ", …" : ""}. Others are ignored.`;
+    one("needs").textContent = `Columns: ${listed}${columns.length > 20 ? ", …" : ""} (others are ignored)`;
     one("drop-section").hidden = !columns.length;
     if (!columns.length)
       tell(`This model takes lists of ${model.n_features.toLocaleString("en")} numbers, which programs send to POST /predict.`);
