@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rich")
 
-from labelkin import VPCMEClassifier
+from labelkin import MultiLabelLogisticRegression, VPCMEClassifier
 from labelkin._utils import progress_bar as bars
 from labelkin._utils.progress import FitProgress, observe_fits
 from labelkin._utils.progress_bar import progress_bar
@@ -85,6 +85,25 @@ def test_long_fits_are_announced_once_by_their_own_speed(capsys, monkeypatch):
     assert run(5, 20) == "note: this will take about 3 more min; --model logistic is faster\n"
     assert "about 5 more min" in run(5, 20, preparing=30)
     assert run(2, 2) == run(5, 20, hidden=True) == ""
+
+
+def test_long_blocks_of_other_steps_are_announced_after_the_first(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(bars, "perf_counter", lambda: now[0])
+    with progress_bar("", 5, hidden=False, faster="--model logistic") as update:
+        for done in range(5):
+            update(completed=done)
+            now[0] += 50
+    expected = "note: this will take about 3 more min; --model logistic is faster\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_the_fits_of_a_regression_are_observed():
+    shares = []
+    with observe_fits(lambda fit: shares.append((fit.unit, round(fit.share, 1)))):
+        MultiLabelLogisticRegression(n_folds=3, random_state=0).fit(*make_data(40))
+    seen = [("fits", share) for share in (0.0, 0.4, 0.5, 0.6, 0.8, 1.0)]
+    assert list(dict.fromkeys(shares)) == seen
 
 
 def test_only_the_outermost_fit_is_observed():

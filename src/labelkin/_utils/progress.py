@@ -86,9 +86,7 @@ class FitProgress:
         self.done = 0
         self.share = 0.0
         """Finished part of the work, from 0 to 1."""
-        self.seconds = float(sum(costs) + rest)
-        """What the fit will take on the machine of the cost model; 0: unknown."""
-        self._costs, self._rest = costs, rest
+        self._costs, self._rest = costs or [1.0] * total, rest
         self._lock = Lock()
         self._started = time.perf_counter()
         self._owner, self._task = owner, None
@@ -99,15 +97,15 @@ class FitProgress:
             _outermost.append(self)
         self._inform()
 
-    def step(self, number: int = 0, text: str = "") -> None:
-        """Count one more step, the one with this number if their costs are known.
+    def step(self, number: int | None = None, text: str = "") -> None:
+        """Count one more step, the one with this number; None: the next one.
 
         `text` is printed in place of the number of steps, after each.
         """
         with self._lock:
+            cost = self._costs[self.done if number is None else number]
             self.done += 1
-            cost = self._costs[number] / self.seconds if self.seconds else 1 / self.total
-            self.share = min(1.0, self.share + cost)
+            self.share = min(1.0, self.share + cost / (sum(self._costs) + self._rest))
             is_told = text or self.done % self.every == 0 or self.done == self.total
             if self.verbose and is_told:
                 text = text or f"{self.done} of {self.total} {self.unit}"

@@ -26,28 +26,34 @@ def progress_bar(
 
     It appears after a second. The function it yields takes ``completed``, the number of finished
     steps, and optionally a new ``description``; the learners of fits inside the block are parts of
-    a step. A total of None is unknown. Fits that will take more than another minute, by the speed
-    of the first quarter, are announced, with the choice that is `faster`, unless `hidden`.
+    a step. A total of None is unknown. What will take more than another minute, by the speed of the
+    first step or the first quarter of its fit, is announced, with the choice that is `faster`,
+    unless `hidden`.
     """
     from labelkin._utils.progress import observe_fits  # which imports scikit-learn
 
     state: dict[str, Any] = {"completed": 0, "announced": hidden, "began": perf_counter()}
     show: Callable[..., Any] = lambda **_: None  # noqa: E731
 
-    def update(**change: Any) -> None:
-        state.update(change, began=perf_counter())
-        show(**change, detail="")
+    def announce(seconds_left: float) -> None:
+        if seconds_left > _LONG and not state["announced"]:
+            choice = f"; {faster} is faster" if faster else ""
+            text = f"note: this will take about {seconds_left / 60:.0f} more min{choice}"
+            print(text, file=sys.stderr)
+        state["announced"] = True
+
+    def update(completed: int = 0, **change: Any) -> None:
+        now, before = perf_counter(), state["completed"]
+        if before < completed and total:
+            announce((now - state["began"]) * (total - completed) / (completed - before))
+        state.update(completed=completed, began=now)
+        show(completed=completed, **change, detail="")
 
     def follow(fit: "FitProgress") -> None:
-        if fit.seconds and fit.share >= _KNOWN and not state["announced"]:
+        if fit.share >= _KNOWN and not state["announced"]:
             spent = perf_counter() - state["began"]  # the preparation of the rows included
             one = spent + fit.seconds_left
-            left = one * ((total or 1) - state["completed"]) - spent
-            if left > _LONG:
-                choice = f"; {faster} is faster" if faster else ""
-                text = f"note: this will take about {left / 60:.0f} more min{choice}"
-                print(text, file=sys.stderr)
-            state["announced"] = True
+            announce(one * ((total or 1) - state["completed"]) - spent)
         show(
             completed=state["completed"] + fit.share,
             detail=f"{fit.done} of {fit.total} {fit.unit}" if fit.share < 1 else "",

@@ -9,6 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from labelkin._utils.progress import CallbackSupportMixin, FitProgress, with_callbacks
 from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
 from labelkin.calibration._curves import cross_fit, expit, label_losses
@@ -27,7 +28,7 @@ _FOLD_TOL = 10
 _DEFAULT_C = 1.0
 
 
-class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
+class MultiLabelLogisticRegression(CallbackSupportMixin, ExplainMixin, MultiLabelClassifier):
     """Logistic regression of all labels at once, with C chosen by folds, and calibrated.
 
     For each label, as y = 0 or 1, the weights w and the intercept minimise
@@ -138,6 +139,7 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
     def _keeps_sparse_labels(self) -> bool:
         return True
 
+    @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None
@@ -169,13 +171,17 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))
         start = curves = None
+        # The choice of C, each fold, all samples
+        costs = [3.0] * (self.C == "auto") + [1.0] * self.n_folds * with_oof + [2.0]
+        progress = FitProgress(self, "fits", len(costs), 0, costs)
         if with_oof or self.C == "auto":
             rng = check_random_state(self.random_state)
             fold = draw_folds(rows, labels.weights, self.n_folds, rng)
             if self.C == "auto":
                 C = fitter.choose_C(fold)
+                progress.step()
             if with_oof:
-                curves, start = self._fit_out_of_fold(fitter, fold, C)
+                curves, start = self._fit_out_of_fold(fitter, fold, C, progress)
 
         # All samples
         fitted = fitter.fit(C, np.arange(q), start)
@@ -188,14 +194,15 @@ class MultiLabelLogisticRegression(ExplainMixin, MultiLabelClassifier):
         self.coef_, self.intercept_ = coef, intercept
         self.C_ = to_device_of(C, intercept)
         self.n_iter_ = to_device_of(fitted.n_iter, intercept)
+        progress.finish()
         return self
 
     def _fit_out_of_fold(
-        self, fitter: LabelFitter, fold: Array, C: Array
+        self, fitter: LabelFitter, fold: Array, C: Array, progress: FitProgress
     ) -> tuple[SlopeCalibration | None, Any]:
         """Set the out-of-fold probabilities; return the curves, if any, and where to start."""
         labels = fitter.labels.dense()
-        odds, start = fitter.fit_folds(fold, C, tol=_FOLD_TOL * self.tol)
+        odds, start = fitter.fit_folds(fold, C, tol=_FOLD_TOL * self.tol, step=progress.step)
         curves, calibrated = cross_fit(odds, labels, fold, "none")
         before, after = (label_losses(some, labels).sum() for some in (odds, calibrated))
         use_curves = self.calibrate is True or after < before

@@ -3,7 +3,7 @@
 `LogisticLearner` is the regression as a part of larger models, to few digits.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -152,12 +152,18 @@ class LabelFitter:
             yield part, fitted, odds
 
     def fit_folds(
-        self, fold: Array, C: Array, numbers: Array | None = None, tol: float | None = None
+        self,
+        fold: Array,
+        C: Array,
+        numbers: Array | None = None,
+        tol: float | None = None,
+        step: Callable[[], None] = lambda: None,
     ) -> tuple[Array, Weights]:
         """Return out-of-fold log odds, (n, q) on the host, and the mean weights of the folds.
 
         Samples of a negative fold are missing in the log odds. `numbers` are those of the labels
-        that are fitted, with C of each; None: all. `tol` None: that of the other fits.
+        that are fitted, with C of each; None: all. `tol` None: that of the other fits. `step` is
+        called after each fold.
         """
         numbers = np.arange(len(C)) if numbers is None else numbers
         place, n_folds = np.cumsum(fold >= 0) - 1, len(np.unique(fold[fold >= 0]))
@@ -168,6 +174,7 @@ class LabelFitter:
             scores[place[part]] = odds
             coef = coef + fitted.coef / n_folds
             intercept = intercept + fitted.intercept / n_folds
+            step()
         return scores, Weights(coef, intercept, np.zeros(len(numbers), dtype=np.intp))
 
     def choose_C(self, fold: Array) -> Array:
