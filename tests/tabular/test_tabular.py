@@ -77,6 +77,23 @@ def test_many_words_are_no_category(distinct, kind):
     assert [guess.text for guess in data.guesses] == ["w: text"] * (kind == "text")
 
 
+def test_few_words_among_many_dates_are_missing_values():
+    cells = ["open", *(f"{1 + i % 28}-MAR-1987 10:00:00.5" for i in range(38)), "unknown"]
+    data = table(w=cells, y=[0, 1] * 20)
+    schema = find(data)
+    assert schema.columns == {"w": "date"}
+    assert guesses_of(data)[0] == "1 cell of w read as missing: 'open'"
+    new = pd.DataFrame({"w": ["3-MAR-1987", "open", "unknown", None]})
+    assert schema.read(new)["w"].tolist() == ["3-MAR-1987", None, None, None]
+    with pytest.raises(ValueError, match="holds 'soon' in row 1, not a date"):
+        schema.read(pd.DataFrame({"w": ["soon"]}))
+    notes = []  # of a command: other words are missing, too, if they are few
+    schema.read(pd.DataFrame({"w": ["3-MAR-1987"] * 3 + ["soon"]}), notes)
+    assert notes[0] == "X: words in w read as missing: 'soon'"
+    many = table(w=["open"] * 5 + cells, y=[0, 1] * 22 + [0])
+    assert find(many).columns == {"w": "category"}
+
+
 def test_few_words_among_many_numbers_are_missing_values():
     cells = ["rather not say", *(str(i % 30) for i in range(89))]
     data = table(w=cells, y=[0, 1] * 45)

@@ -1,7 +1,7 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from labelkin.datasets.formats._dialect import (
     unit_of,
 )
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
-from labelkin.tabular._dates import find_day_first, needs_order
+from labelkin.tabular._dates import find_day_first, needs_order, parse_date
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -36,8 +36,10 @@ _MAX_CATEGORY_WORDS = 3
 _MIN_IDENTIFIERS = 20
 # Exports repeat some rows: of a column named like an identifier, one value in ten may recur.
 _MIN_DISTINCT = 0.9
-# Of a column of numbers, one filled cell in ten may hold words, which are read as missing.
+# Of a column of numbers or dates, one filled cell in ten may hold words, which are read as missing.
 _MAX_WORDS = 0.1
+# Characters of a date, at most: it is not sought in longer texts.
+_MAX_DATE = 60
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
@@ -160,22 +162,18 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
-    words = list(dict.fromkeys(cells[row] for row in wrong))
-    shown = join_names([shorten(word, 20) for word in words], 3)
     if wrong and is_identifier(table, name) and _IDENTIFIER_NAME.search(name):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal):
-        if words:
-            text = f"{plural(len(wrong), 'cell')} of {name} read as missing: {shown}"
-            table.guesses.append(Guess(text, ("category", "ignore"), True))
-            table.words[name] = words
+        _read_as_missing(table, name, [cells[row] for row in wrong])
         if not is_certain:
             table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
             unit = unit or find_currency(numbers.values())
             table.units |= {name: unit} if unit else {}
         return True
-    if words and not is_certain:
+    if wrong and not is_certain:
+        shown = _first_of(cells[row] for row in wrong)
         raise table.error(
             f"column {shorten(name)} is mostly numbers, but {len(wrong):,} of {len(values):,} "
             f"cells hold others, such as {shown} (row {wrong[0] + 1}); correct the cells, or pass "
@@ -186,19 +184,45 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     return False
 
 
+def _holds_dates(table: RawTable, name: str) -> Kind | None:
+    """Return the kind of a column of dates; None: it holds others.
+
+    A few words among many dates are missing values.
+    """
+    values = [v for v in table.strings(name) if v is not None and not is_unknown(v)]
+    short = {value for value in values if len(value) <= _MAX_DATE}
+    dates = {value for value in short if parse_date(value, True) or parse_date(value, False)}
+    others = [value for value in values if value not in dates]
+    day_first = find_day_first(dates)
+    if day_first is None or len(others) > _MAX_WORDS * len(values):
+        return None
+    _read_as_missing(table, name, others)
+    order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
+    if not needs_order(dates):
+        order = ""
+    elif not day_first:
+        arguments.insert(0, "day_first_date")
+    table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
+    return "day_first_date" if day_first else "date"
+
+
+def _read_as_missing(table: RawTable, name: str, words: Sequence[str]) -> None:
+    if words:
+        text = f"{plural(len(words), 'cell')} of {name} read as missing: {_first_of(words)}"
+        table.guesses.append(Guess(text, ("category", "ignore"), True))
+        table.words[name] = list(dict.fromkeys(words))
+
+
+def _first_of(words: Iterable[str]) -> str:
+    return join_names([shorten(word, 20) for word in dict.fromkeys(words)], 3)
+
+
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
+    if dates := _holds_dates(table, name):
+        return dates
     cells = table.strings(name)
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
-    day_first = find_day_first(distinct)
-    if day_first is not None:
-        order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
-        if not needs_order(distinct):
-            order = ""
-        elif not day_first:
-            arguments.insert(0, "day_first_date")
-        table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
-        return "day_first_date" if day_first else "date"
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > _MAX_CATEGORIES
     if not are_codes and _holds_numbers(table, name):

@@ -19,6 +19,7 @@ from labelkin.datasets.formats._dialect import (
     in_words,
     is_currency,
     is_same_unit,
+    is_unknown,
 )
 from labelkin.datasets.formats._json import fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
@@ -220,7 +221,7 @@ class Schema:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
-        of the columns, and a few of its numbers may be words, if there are notes, which name them.
+        columns, and a few numbers and dates may be words, if there are notes, which name these.
         """
         table, is_strict = replace(RawTable.of(X), words=self.words or {}), notes is None
         notes = [] if notes is None else notes
@@ -327,7 +328,7 @@ def _read_column(
 ) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
-    Infinite numbers, what is not a date, and words in more than a share `spare` of the numbers are
+    Infinite numbers, and words in more than a share `spare` of the cells of numbers or dates are
     refused. Dates are converted to the time zone, if it is given.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
@@ -341,16 +342,22 @@ def _read_column(
         cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
     if "date" not in kind:
         return cells, None
-    day_first, to = kind == "day_first_date", as_zone(zone)
+    day_first, to, words = kind == "day_first_date", as_zone(zone), table.words.get(name, [])
+    cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
     dates = parse_dates(cells, day_first, to)
     days = as_days(dates)
-    for row in np.flatnonzero(np.isnan(days)):
-        if cells[row] is not None:
-            example = "with the day before the month" if day_first else "such as 2025-12-31"
-            text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
-            if kind == "date" and parse_date(cells[row], day_first=True):
-                text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
-            raise table.error(f"column {shorten(name)} holds {text}")
+    wrong = [row for row in np.flatnonzero(np.isnan(days)) if cells[row] is not None]
+    reversed_ = [row for row in wrong if parse_date(cells[row], not day_first)]
+    if reversed_ or len(wrong) > spare * sum(cell is not None for cell in cells):
+        row = (reversed_ or wrong)[0]
+        example = "with the day before the month" if day_first else "such as 2025-12-31"
+        text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
+        if kind == "date" and reversed_:
+            text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
+        raise table.error(f"column {shorten(name)} holds {text}")
+    if wrong:
+        table.words = table.words | {name: [*words, *dict.fromkeys(cells[wrong])]}
+        cells[wrong] = None
     if to is not None:
         cells = np.array([date and str(date) for date in dates], dtype=object)
     return cells, days
