@@ -91,7 +91,7 @@ def test_few_words_among_many_dates_are_missing_values():
     schema.read(pd.DataFrame({"w": ["3-MAR-1987"] * 3 + ["soon"]}), notes)
     assert notes[0] == "X: words in w read as missing: 'soon'"
     many = table(w=["open"] * 5 + cells, y=[0, 1] * 22 + [0])
-    assert find(many).columns == {"w": "category"}
+    assert find(many).columns == {"w": "text"}
 
 
 def test_few_words_among_many_numbers_are_missing_values():
