@@ -204,7 +204,7 @@ def test_a_model_reads_other_formats_than_it_was_fitted_on(here):
     found = []
     for trained in (".csv", ".npz", ".arff"):
         out = f"m{trained}.labelkin"
-        labels = ["--labels", "-4"] if trained == ".csv" else []
+        labels = ["--labels", "-4", "--scale", "none"] if trained == ".csv" else []
         ok("fit", f"d{trained}", *labels, *FAST, "--out", out)
         for asked in (".csv", ".arff", ".npz", ".parquet"):
             ok("predict", out, f"d{asked}", "--proba", "--out", "p.csv", "--force")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from labelkin import MultiLabelLogisticRegression, TableClassifier
+from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassifier
 from labelkin.datasets import RawTable
 from labelkin.persistence import load_model, save_model
 from labelkin.tabular import RobustLogScaler, Schema
@@ -12,7 +13,7 @@ from labelkin.tabular._categories import CategoryEncoder
 from labelkin.tabular._pipeline import make_pipeline
 
 
-@parametrize_with_checks([RobustLogScaler()])
+@parametrize_with_checks([RobustLogScaler(), RobustLogScaler(2, 5)])
 def test_estimator(estimator, check):
     check(estimator)
 
@@ -23,6 +24,13 @@ def test_formula():
     assert (scaler.center_, scaler.scale_) == (4, 2)
     expected = np.log([3, 2, 1, 2, 3]) * [-1, -1, 0, 1, 1]
     assert scaler.transform([[0], [2], [4], [6], [1e9]]).ravel() == pytest.approx(expected)
+
+
+def test_formula_with_a_linear_part():
+    column = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 30, 1e9])[:, None]  # quartiles 2.5 and 7.5
+    found = RobustLogScaler(linear=2, largest=5).fit_transform(column).ravel()
+    expected = [2 + np.log(1 + 10 - 2), 5]  # 30 is 10 times 2.5 above the median
+    assert found == pytest.approx([-2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, *expected])
 
 
 def test_equal_values():
@@ -55,6 +63,26 @@ def test_a_huge_value_does_not_drive_the_labels():
     proba = model.predict_proba(new)
     assert proba[0, 1] < 0.5 < proba[1, 1]  # size matters for this label
     assert (proba[:, [0, 2]] < 0.5).all()  # and for no other
+
+
+@pytest.mark.parametrize("method", [MultiLabelLogisticRegression(), MLkNNClassifier()])
+def test_columns_of_numbers_in_different_units_are_comparable(method):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    rows = pandas.DataFrame(rng.normal(size=(300, 3)), columns=["income", "score", "share"])
+    y = (rows.to_numpy() + rng.normal(size=(300, 3)) > 0.5).astype(int)
+    proba = TableClassifier(clone(method)).fit(rows, y).predict_proba(rows)
+    other = rows * [1e6, 1, 1e-4]
+    same = TableClassifier(clone(method)).fit(other, y).predict_proba(other)
+    np.testing.assert_allclose(same, proba, atol=1e-3)
+
+
+def test_counts_of_words_stay_as_they_are():
+    pandas = pytest.importorskip("pandas")
+    counts = pandas.DataFrame(np.random.default_rng(0).poisson(0.3, (60, 8))).add_prefix("word ")
+    assert Schema.find(RawTable.of(counts)).scale == "none"
+    counts["word 0"] += 50_000  # an income
+    assert Schema.find(RawTable.of(counts)).scale == "auto"
 
 
 def test_a_category_that_no_training_row_has_is_that_of_most_rows():

@@ -238,10 +238,21 @@ def test_tables_of_many_texts_have_ngrams(with_ngrams, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(new), proba)
 
 
+@static
+@pytest.mark.parametrize(
+    ("classifier", "length"), [(MultiLabelLogisticRegression(), 0.7), (KinEnsembleClassifier(), 1)]
+)
+def test_classifiers_that_do_not_know_embeddings_weigh_them_less(classifier, length):
+    rows = pd.DataFrame({"note": ["the app crashed", "send the bill again", "it does not start"]})
+    columns = prepare(Schema({"note": "text"}), classifier)[:-1].fit_transform(rows)
+    meaning = columns[:, -256:]
+    np.testing.assert_allclose(np.linalg.norm(meaning, axis=1), length, rtol=1e-5)
+
+
 def test_what_a_linear_model_adds_is_the_log_odds():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(50, 5, (200, 8)), columns=[*"abcdefgh"])
-    model = TableClassifier(MultiLabelLogisticRegression()).fit(X, (X[["a", "b"]] > 50).astype(int))
+    model = TableClassifier(MultiLabelLogisticRegression()).fit(X, (X[["a", "b"]] > 47).astype(int))
     found = model.explain(X.iloc[[3]]).to_dict()["labels"]
     for one in found:
         assert one["added"][-1]["part"] == "start"

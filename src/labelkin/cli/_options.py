@@ -175,8 +175,8 @@ class TableOptions(ColumnOptions):
         Scale,
         column_option(
             help="Scaling of numeric columns: robust uses medians and quartiles, so that extreme "
-            "values have little influence. auto: robust if there are texts or categories too, else "
-            "none."
+            "values have little influence. auto: robust, but none in a table of numbers alone if "
+            "most are 0, as counts of words, or for Kin, which scales them itself."
         ),
     ] = Scale.auto
     max_words: Annotated[

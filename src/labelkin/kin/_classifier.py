@@ -202,7 +202,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     True
     """
 
-    _fits_blocks = _fits_unknown = _uses_ngrams = True
+    _fits_blocks = _fits_unknown = _uses_ngrams = _scales_columns = True
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],

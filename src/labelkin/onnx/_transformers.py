@@ -147,7 +147,9 @@ def _max_abs_scaler(step: MaxAbsScaler, rows: Tensor) -> Tensor:
 @convert.register
 def _robust_log_scaler(step: RobustLogScaler, rows: Tensor) -> Tensor:
     z = (rows.at_least(step.data_min_).at_most(step.data_max_) - step.center_) / step.scale_
-    return z.op("Sign") * (z.op("Abs") + 1).op("Log")
+    size = z.op("Abs")
+    tail = ((size - step.linear).at_least(0.0) + 1).op("Log")
+    return z.op("Sign") * (size.at_most(step.linear) + tail).at_most(step.largest)
 
 
 @convert.register

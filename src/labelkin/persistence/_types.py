@@ -331,7 +331,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
     "tabular.LabelColumns": ("labelkin.tabular._labels.LabelColumns", _check_label_columns),
     "tabular.NGrams": ("labelkin.tabular._text.NGrams", _none),
-    "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _none),
+    "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _check_estimator),
     "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),
     "tabular.StringConverter": ("labelkin.tabular._pipeline.StringConverter", _none),
     "tabular.TextEmbedding": ("labelkin.tabular._text.TextEmbedding", _none),

@@ -82,7 +82,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         another classifier is accepted as well: columns are then prepared as there.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
-        little influence. "auto" is "robust" if there are columns of several kinds, else "none".
+        little influence. "auto" is "robust", but "none" in a table of numbers alone if these are
+        counts of words (most are 0) or if the classifier is Kin, which scales them itself.
     max_words : int, default=None
         Maximum number of words kept per column of text; None: 5,000, from 5,000 rows on 20,000,
         with 2,000 labels and more 100,000.

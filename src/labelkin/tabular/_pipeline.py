@@ -37,6 +37,13 @@ from labelkin.tabular._text import NGrams, TextEmbedding, can_embed, make_vector
 
 # What the names of the parts of text columns begin with.
 _NGRAMS, _MEANING = "n-grams of ", "meaning of "
+# In units of half the distance between the quartiles. Chosen among ten variants by cross-validation
+# with logistic regression on seven real and four generated tables: the log loss is up to 0.06 lower
+# than with a logarithm of all values, and at most 0.011 higher, for columns that are lognormal.
+_LINEAR_AND_LARGEST = 2.0, 5.0
+# Beside words of length 1, for classifiers that do not weigh embeddings themselves: more hurts
+# logistic regression, ML-kNN and kernel ridge on package descriptions, titles and news.
+_MEANING_WEIGHT = 0.7
 
 
 class StringConverter(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -73,7 +80,11 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     if schema.columns is None:
         steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
         return Pipeline([*steps, ("classifier", classifier)])
-    numbers, texts = _number_steps(schema.scale), schema.of_kind("text")
+    scale = schema.scale
+    if scale == "auto":  # columns of numbers alone
+        has_own = classifier is None or _any_has(classifier, "_scales_columns")
+        scale = "none" if has_own else "robust"
+    numbers, texts = _number_steps(scale), schema.of_kind("text")
     encoder = CategoryEncoder(handle_unknown="ignore")
     parts: list[tuple[str, Any, Any]] = [
         ("numeric", Pipeline(numbers), schema.of_kind("number")),
@@ -88,22 +99,25 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     if texts and schema.embedding == "auto" and can_embed():
         embedding = _with_strings("embedding", TextEmbedding())
         parts += [(f"{_MEANING}{name}", embedding, [name]) for name in texts]
-    if schema.ngrams and _uses_ngrams(classifier):
+    if schema.ngrams and _any_has(classifier, "_uses_ngrams"):
         ngrams = [name for name in texts if name not in schema.unspaced]
         step = _with_strings("ngrams", NGrams(schema.ngrams))
         parts += [(f"{_NGRAMS}{name}", step, name) for name in ngrams]
     used = [part for part in parts if part[2] != []]
-    features = ColumnTransformer(used, verbose_feature_names_out=False)
+    weights = None
+    if classifier is not None and not _parameters(classifier, "n_embedding"):
+        weights = {name: _MEANING_WEIGHT for name, *_ in used if name.startswith(_MEANING)} or None
+    features = ColumnTransformer(used, transformer_weights=weights, verbose_feature_names_out=False)
     if getattr(features, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.
         features.set_params(force_int_remainder_cols=False)
     return Pipeline([("features", features), ("classifier", classifier)])
 
 
-def _uses_ngrams(classifier: Any) -> bool:
-    """Return whether a classifier, or one inside it, gains by n-grams of texts."""
+def _any_has(classifier: Any, mark: str) -> bool:
+    """Return whether a classifier, or one inside it, has a mark, such as `_uses_ngrams`."""
     parts = [] if classifier is None else [classifier, *classifier.get_params().values()]
-    return any(getattr(part, "_uses_ngrams", False) for part in parts)
+    return any(getattr(part, mark, False) for part in parts)
 
 
 def _count_columns(preparation: Any, classifier: Any) -> None:
@@ -111,9 +125,13 @@ def _count_columns(preparation: Any, classifier: Any) -> None:
     slices = getattr(preparation[0], "output_indices_", {}) if len(preparation) else {}
     for parameter, prefix in (("n_ngrams", _NGRAMS), ("n_embedding", _MEANING)):
         sizes = [s.stop - s.start for part, s in slices.items() if part.startswith(prefix)]
-        for name in classifier.get_params() if sizes else ():
-            if name.split("__")[-1] == parameter:
-                classifier.set_params(**{name: sum(sizes)})
+        for name in _parameters(classifier, parameter) if sizes else ():
+            classifier.set_params(**{name: sum(sizes)})
+
+
+def _parameters(classifier: Any, name: str) -> list[str]:
+    """Return the parameters of this name, of a classifier and those inside it."""
+    return [found for found in classifier.get_params() if found.split("__")[-1] == name]
 
 
 def _with_strings(name: str, step: Any) -> Pipeline:
@@ -123,7 +141,7 @@ def _with_strings(name: str, step: Any) -> Pipeline:
 def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:
     """Return the steps that complete columns of numbers and scale them."""
     scalers: dict[str, Any] = {
-        "robust": RobustLogScaler(),
+        "robust": RobustLogScaler(*_LINEAR_AND_LARGEST),
         "standard": StandardScaler(with_mean=not matrix),  # a matrix may be sparse: zeros stay
         "minmax": MaxAbsScaler() if matrix else MinMaxScaler(),
     }

@@ -170,11 +170,10 @@ def frame_predictions(
     labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
     sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
     likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
-    scores = scores.round(6)
+    confidence, scores = row_confidence(labels, scores), scores.round(6)
     true = {"labels", *where.columns, *(names if proba or per_label else ())}
     beside = "" if true.isdisjoint(kept) else "predicted_"
-    columns, own = dict[str, Any](kept), dict[str, Any]()
-    found, confidence = f"{beside}labels", row_confidence(labels, scores)
+    columns, own, found = dict[str, Any](kept), dict[str, Any](), f"{beside}labels"
     if nested:
         columns |= {found: sets, "confidence": confidence}
         if top:

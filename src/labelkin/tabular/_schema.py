@@ -25,6 +25,7 @@ from labelkin.datasets.formats._json import fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
+from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -176,8 +177,6 @@ class Schema:
             )
             text = "no feature column is left besides labels, identifiers, lists and empty columns"
             raise table.error(f"{text}; {cure}", "columns")
-        if scale == "auto":
-            scale = "robust" if len(set(kinds.values())) > 1 else "none"
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
         texts = {n: [text or "" for text in table.strings(n)] for n in kinds if kinds[n] == "text"}
@@ -196,6 +195,10 @@ class Schema:
         }
         dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
+        if scale == "auto" and len(set(kinds.values())) > 1:
+            scale = "robust"
+        elif scale == "auto" and are_counts(finite.values()):
+            scale = "none"
         return cls(
             kinds,
             scale=scale,
