@@ -40,10 +40,13 @@ def test_a_guessed_hierarchy_is_printed_and_kept_to(tags, capsys):
 
 def test_given_files_and_separators(tags, capsys, tmp_path):
     words = ["evaluate", tags, "-l", "tags", "-m", "logistic", "--folds", "2", "--hierarchy"]
+    one = "1 parent–child pair, for example science > "
     (tmp_path / "h.csv").write_text("parent,child\nscience,art\n")
-    assert "1 below another" in run(capsys, *words, "h.csv")[2]
-    assert "1 below another" in run(capsys, *words, "/")[2]
-    assert "below another" not in run(capsys, *words, "none")[2]
+    assert f"{one}art\n" in run(capsys, *words, "h.csv")[2]
+    (tmp_path / "h.csv").write_text("child,parent\nart,science\n")
+    assert f"{one}art\n" in run(capsys, *words, "h.csv")[2]
+    assert f"{one}science/physics\n" in run(capsys, *words, "/")[2]
+    assert "parent–child" not in run(capsys, *words, "none")[2]
     (tmp_path / "bad.csv").write_text("science,art\nart,science\n")
     for value, message in {
         "bad.csv": "hierarchy has a cycle, art → science → art: take out one of these pairs.",
@@ -66,5 +69,6 @@ def test_parents_that_no_row_has(tmp_path, monkeypatch, capsys):
     assert note in capsys.readouterr().err
     assert main([*words, "--hierarchy", "/"]) == 0
     err = capsys.readouterr().err
-    assert "2 below art (not predicted: no row has it)" in err
+    assert "2 parent–child pairs, for example art > art/" in err
+    assert "(not predicted, as no row has it: art)" in err
     assert "not split" not in err

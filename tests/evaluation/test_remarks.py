@@ -81,13 +81,39 @@ def test_few_rows_and_rare_labels_are_said():
     assert "±35 points" in remarks[0]
     assert remarks[1].startswith("single occurs in the rows of one fold only")
     assert "2 labels occur in fewer than 10 rows (some, always)" in remarks[2]
-    assert "no row has the label never" in remarks[3]
+    assert remarks[3] == "no row has the label never, so it has no figures"
     assert "every row has the label always" in remarks[4]
     n = 200
     X, y = rng.normal(size=(n, 3)), rng.integers(0, 2, (n, 2))
     found = compare(MLkNNClassifier(2), X, y, folds=2)
     remarks = " ".join(found.remarks)
     assert not any(word in remarks for word in ("only", "few", "fold"))
+
+
+def test_labels_that_no_row_has_and_some_are_predicted_for():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X > 0).astype(int)
+    found = evaluate_model(MLkNNClassifier(3).fit(X, y), X, y * [1, 0], label_names=["a", "b"])
+    (remark,) = (one for one in found.remarks if "no row has the label" in one)
+    assert remark.startswith("no row has the label b, but it is predicted for some: its F1 is 0")
+    own = METRICS["macro_f1"](y[:, :1], found.predictions().labels[:, :1])
+    assert found.results[found.best].figures["macro_f1"] == [pytest.approx(own / 2)]
+
+
+def test_what_predicting_nothing_scores_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = ((X > 1) & (X[:, :1] > 0)).astype(int)
+    n_empty = int((y.sum(axis=1) == 0).sum())
+    (remark,) = (one for one in compare(MLkNNClassifier(), X, y).remarks if "no label" in one)
+    assert remark == (
+        f"{n_empty} of 200 rows have no label: predicting nothing has a subset accuracy of "
+        f"{n_empty / 2:.1f} %, and average precision is 100 % for them, however labels rank"
+    )
+    y[:, 0] = np.arange(200) > 9  # a twentieth of the rows, at most, has no label
+    (remark,) = (one for one in compare(MLkNNClassifier(), X, y).remarks if "no label" in one)
+    assert "predicting nothing" not in remark
 
 
 def rare_labels(n=400, seed=0):
@@ -121,8 +147,8 @@ def test_poor_threshold_is_said(tmp_path):
     X, y = rare_labels()
     found = compare(MultiLabelLogisticRegression(C=1.0), X, y, folds=4)
     remark = found.remarks[-1]
-    assert remark.startswith("a threshold of one half is a poor choice for the rare labels: 2 of 3")
-    assert "--decide " in remark
+    assert remark.startswith("a threshold of one half is a poor choice for 2 of 3 labels (1, 2), ")
+    assert ", and with decision=macro_f1 it is " in remark
     assert found.to_dict()["notes"][-1] == remark
     found.write_report(tmp_path / "r.html", decide_command="labelkin fit a.csv")
     page = (tmp_path / "r.html").read_text()

@@ -46,11 +46,13 @@ def test_all_forms_agree(tmp_path):
     nested = {"a": {"b": ["d", "e"], "c": []}}
     (tmp_path / "h.csv").write_text("parent,child\n" + "\n".join(",".join(p) for p in pairs))
     (tmp_path / "h.tsv").write_text("\n".join("\t".join(p) for p in pairs) + "\n\n")
+    reversed_pairs = "\n".join(f"{child};{parent}" for parent, child in pairs)
+    (tmp_path / "r.csv").write_text("Child;Parent\n" + reversed_pairs)
     (tmp_path / "h.json").write_text(json.dumps(TREE))
     expected = set(LabelHierarchy(pairs).pairs())
     for form in (TREE, nested, np.array(pairs), LabelHierarchy(pairs)):
         assert set(LabelHierarchy(form).pairs()) == expected
-    for name in ("h.csv", "h.tsv", "h.json"):
+    for name in ("h.csv", "h.tsv", "r.csv", "h.json"):
         assert set(LabelHierarchy.from_file(tmp_path / name).pairs()) == expected
 
 

@@ -351,6 +351,29 @@ def test_identifiers_of_repeated_rows_are_left_out(make):
     assert "a" in schema.columns
 
 
+def test_repeated_identifiers_and_folds_are_doubtful_features():
+    rows = np.arange(120)
+    data = table(
+        patient_id=1000 + rows // 4,
+        userId=[f"u{i // 3}" for i in rows],
+        region_id=rows % 9,  # codes of a few categories
+        grid=rows // 4,
+        body_id=rows // 4 + 0.5,
+        fold=rows % 5,
+        split=np.where(rows % 5, "Train", "test"),
+        test_split=np.where(rows % 2, "even", "odd"),
+        y=rows % 2,
+    )
+    find(data)
+    doubts = [guess for guess in data.guesses if guess.doubtful]
+    assert [guess.text.split()[0] for guess in doubts] == ["patient_id", "userId", "fold", "split"]
+    assert doubts[0].arguments == ("group", "ignore", "category")
+    assert "if new rows have others than its 30 values, leave it out" in doubts[0].text
+    data.guesses.clear()
+    find(data, columns={"patient_id": "category", "userId": "category", "fold": "ignore"})
+    assert [guess.text.split()[0] for guess in data.guesses if guess.doubtful] == ["split"]
+
+
 def test_lists_of_words_are_texts():
     lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
     data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)

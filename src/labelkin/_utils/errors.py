@@ -25,13 +25,17 @@ def rename_arguments(error: Exception, names: Mapping[str, str]) -> str:
 
     Only an `ArgumentError` or a `FormatError` has names to replace.
     """
-    message = str(error)
-    for argument in getattr(error, "arguments", ()):
-        if argument in names:
-            flag = names[argument].removeprefix("--")
-            message = message.replace(f"{argument}=False", f"--no-{flag}")
-            message = message.replace(f"{argument}=True", f"--{flag}")
-            # A space separates an option from its value, as in "--labels a,b".
-            message = re.sub(rf"\b{argument}=(?=[^\s,;:.)])", f"{names[argument]} ", message)
-            message = re.sub(rf"\b{argument}=", names[argument], message)
+    arguments = getattr(error, "arguments", ())
+    return name_options(str(error), {one: names[one] for one in arguments if one in names})
+
+
+def name_options(message: str, names: Mapping[str, str]) -> str:
+    """Return a message with arguments renamed, such as ``labels=`` to ``--labels``."""
+    for argument, option in names.items():
+        flag = option.removeprefix("--")
+        message = message.replace(f"{argument}=False", f"--no-{flag}")
+        message = message.replace(f"{argument}=True", f"--{flag}")
+        # A space separates an option from its value, as in "--labels a,b".
+        message = re.sub(rf"\b{argument}=(?=[^\s,;:.)])", f"{option} ", message)
+        message = re.sub(rf"\b{argument}=", option, message)
     return message

@@ -167,8 +167,8 @@ class TableOptions(ColumnOptions):
         column_option(
             metavar="FILE|SEPARATOR|none",
             help="Nested labels: the separator inside their names (/ in science/physics), a file "
-            "with one pair of parent and child per line, or none; guessed if the parents are "
-            "labels, too.",
+            "with one pair of parent and child per line (child first below a line child,parent), "
+            "or none; guessed if the parents are labels, too.",
         ),
     ] = None
     scale: Annotated[

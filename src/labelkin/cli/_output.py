@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from labelkin._utils.errors import name_options
 from labelkin._utils.names import plural as plural
 from labelkin._utils.names import printable
 from labelkin._utils.progress_bar import progress_bar as progress_bar
@@ -60,8 +61,8 @@ class Notes:
     def flush(self) -> None:
         """Print the collected remarks, each once."""
         for note in dict.fromkeys(self.pending):
-            # The only argument of the library that remarks name.
-            self.print(f"note: {note.replace('scale=', '--scale ')}")
+            # The only argument of the library that remarks on tables name.
+            self.print(f"note: {name_options(note, {'scale': '--scale'})}")
         self.pending.clear()
 
     def print(self, text: str) -> None:

@@ -46,6 +46,9 @@ labelkin evaluate movies.csv -l drama,comedy,crime -m logistic --report r.html
 
 labelkin evaluate model.labelkin new.csv --metrics paper --json"""
 
+# Options that are printed in place of arguments of the library.
+_OPTION_NAMES = {"decision": "--decide", "per_label": "--per-label"}
+
 # What has an effect on a model that is already fitted.
 _FOR_FITTED_MODELS = {
     *("source", "data", "device", "metrics", "per_label", "report", "overwrite", "as_json"),
@@ -176,6 +179,7 @@ def command(
                 title=source.name,
                 progress=update,
             )
+        found.option_names = _OPTION_NAMES
         found.row_names = name_rows(rows, saved.classifier.schema_, kept)
         facts = {"model": str(source), "data": str(data), "rows": y.shape[0]}
         facts["training_rows"] = found.n_seen
@@ -250,7 +254,7 @@ def compare_methods(
     total = len(methods) * folds * settings.get("repeats", 1)
     faster = "" if set(methods) == {options.FASTER} else f"--model {options.FASTER}"
     with progress_bar("", total, hidden=hidden, faster=faster) as update:
-        return compare(
+        found = compare(
             {
                 n: partial(options.make_model, one, choice, decision, training)
                 for n, one in methods.items()
@@ -265,6 +269,8 @@ def compare_methods(
             progress=update,
             **settings,
         )
+    found.option_names = _OPTION_NAMES
+    return found
 
 
 def _fit_command(

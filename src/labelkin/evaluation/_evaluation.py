@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from labelkin._utils.errors import name_options
 from labelkin._utils.files import open_for_writing
 from labelkin._utils.labels import count_without_labels
 from labelkin._utils.names import plural
@@ -74,6 +75,8 @@ class Evaluation:
         Number of rows on which a fitted model was trained, where it recognises them.
     row_names : list of str or None
         Names of the rows in the report; None: their numbers, from 1.
+    option_names : dict of str to str
+        Options of a command, such as ``--decide``, that take the place of arguments in print.
     """
 
     X: Any
@@ -89,6 +92,7 @@ class Evaluation:
     fit_part: Callable[[str, int, np.ndarray], Any] | None = None
     n_seen: int = 0
     row_names: list[str] | None = None
+    option_names: dict[str, str] = field(default_factory=dict)
 
     def add(
         self, name: str, title: str, y: Any, labels: Any, scores: Any, model: Any, seconds: Any
@@ -186,7 +190,7 @@ class Evaluation:
     @cached_property
     def remarks(self) -> list[str]:
         """What restricts the meaning of the figures, one sentence each."""
-        return list_remarks(self)
+        return [name_options(remark, self.option_names) for remark in list_remarks(self)]
 
     @cached_property
     def decisions(self) -> list[dict[str, Any]]:
@@ -280,7 +284,8 @@ class Evaluation:
         if any(label["rows"] < FEW_ROWS for label in shown):
             console.print(f"~ fewer than {FEW_ROWS} rows: figures are uncertain", markup=False)
         if more := len(self.per_label) - len(shown):
-            console.print(f"… and {plural(more, 'label')} (--per-label)", markup=False)
+            line = f"… and {plural(more, 'label')} (per_label=True)"
+            console.print(name_options(line, self.option_names), markup=False)
 
     def __str__(self) -> str:
         file = StringIO()

@@ -21,6 +21,8 @@ _NAMES = 5  # labels that are named
 _LARGEST = 2e7  # entries of the label matrix up to which decisions are compared
 _POOR_F1 = 0.1
 """F1 below which a label is hardly ever predicted correctly."""
+_MANY_EMPTY = 0.1
+"""Share of rows without labels from which on they raise some figures noticeably."""
 _WORTH = 0.05
 """Gain of macro F1 from which on another decision is recommended."""
 
@@ -48,7 +50,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
         effect = "are too good" if 10 * seen >= n else "may be slightly too good"
         remarks.append(
             f"{seen:,} of {n:,} rows {verb} among those the model was trained on, so these figures "
-            f"{effect}; evaluate the model on other rows, or cross-validate: labelkin evaluate DATA"
+            f"{effect}; evaluate the model on other rows, or cross-validate: labelkin evaluate "
+            "DATA, in Python compare"
         )
     remarks += found.split_remarks
     if found.n_unknown:
@@ -79,29 +82,37 @@ def list_remarks(found: "Evaluation") -> list[str]:
         share = 100 * n_empty / n_judged
         remark = f"{n_empty:,} of {n_judged:,} rows {'has' if n_empty == 1 else 'have'} no label"
         remark += " among the known ones" if found.n_unknown else ""
+        effects = {
+            "one_error": f"one-error cannot fall below {share:.1f} %, as each counts as one",
+            "subset_accuracy": f"predicting nothing has a subset accuracy of {share:.1f} %",
+            "average_precision": "average precision is 100 % for them, however labels rank",
+        }
+        named = [*effects] if share >= 100 * _MANY_EMPTY else ["one_error"]
+        told = [effects[metric] for metric in named if metric in found.metrics]
         remarks.append(
-            f"{remark}: one-error cannot fall below {share:.1f} %, as each counts as one"
-            if "one_error" in found.metrics
+            f"{remark}: {', and '.join(told)}"
+            if told
             else f"{remark} ({share:.1f} %); for such a row, predicting no label is right"
         )
     if has_one_label_each(found.y) and (one_label := _compare_one_label(found)):
         remarks.append(one_label)
 
-    # One half may be a poor threshold for the rare labels.
+    # One half may be a poor threshold.
     judged = [one for one in found.per_label if one["rows"] >= FEW_ROWS]
     poor = [one for one in judged if (one["f1"] or 0) < _POOR_F1]
     if poor and decides_above_half(found) and "macro_f1" in found.metrics and found.decisions:
-        own, *others = [
-            (summarise(one["figures"]["macro_f1"])["mean"] or 0, one["decide"])
+        means = {
+            one["decide"]: summarise(one["figures"]["macro_f1"])["mean"] or 0
             for one in found.decisions
-        ]
-        best, name = max(others, default=own)
-        if best >= own[0] + _WORTH:
+        }
+        own, best = means[""], means.get("macro_f1", 0)
+        if best >= own + _WORTH:
+            names = join_names([one["label"] for one in poor], _NAMES)
             remarks.append(
-                f"a threshold of one half is a poor choice for the rare labels: {len(poor)} of "
-                f"{plural(len(judged), 'label')} {'is' if len(poor) == 1 else 'are'} hardly ever "
-                f"found (F1 below {100 * _POOR_F1:.0f} %), and macro F1 is {100 * own[0]:.1f} %; "
-                f"with --decide {name} it is {100 * best:.1f} %"
+                f"a threshold of one half is a poor choice for {len(poor)} of "
+                f"{plural(len(judged), 'label')} ({names}), hardly ever found (F1 below "
+                f"{100 * _POOR_F1:.0f} %): macro F1 is {100 * own:.1f} %, and with "
+                f"decision=macro_f1 it is {100 * best:.1f} %"
             )
     return remarks
 
@@ -116,7 +127,7 @@ def _compare_one_label(found: "Evaluation") -> str | None:
     own, best = (100 * np.mean(decided[name]) for name in ("", "subset_accuracy"))
     return (
         f"each row has exactly one label, but no label is above one half in {n_none:,} of "
-        f"{labels.shape[0]:,} predicted rows, which get none; with --decide subset_accuracy, rows "
+        f"{labels.shape[0]:,} predicted rows, which get none; with decision=subset_accuracy, rows "
         f"get their most probable label: {best:.1f} % of rows are right, in place of {own:.1f} %"
     )
 
@@ -136,6 +147,8 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
     n = np.array(sum(len(test) for _, test in once))  # known rows of each label
     if found.n_unknown:
         n = sum((found.y[test] == found.y[test]).sum(axis=0) for _, test in once)
+    judged = [one["label"] for one in found.per_label if one["f1"] is not None]
+    predicted = np.isin(found.label_names, judged)  # of labels that no row has
     alone = (n_folds == 1) & ((tested > 0) & (trained == 0)).any(axis=0) & (len(once) > 1)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
     sentences = {
@@ -143,7 +156,9 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
         "the label, so its figures are meaningless; collect more rows that have it": alone,
         f"{{count}} {{occur}} in fewer than {FEW_ROWS} rows ({{names}}): {{its}} figures are "
         "rough": few,
-        "no row has the label {names}, so it has no figures": rows == 0,
+        "no row has the label {names}, so it has no figures": (rows == 0) & ~predicted,
+        "no row has the label {names}, but it is predicted for some: its F1 is 0, which lowers "
+        "macro F1": (rows == 0) & predicted,
         "every row has the label {names}, which needs no model": (rows == n) & (rows > 0),
     }
     remarks = []

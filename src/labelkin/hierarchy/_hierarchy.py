@@ -103,7 +103,8 @@ class LabelHierarchy:
         ----------
         path : str or Path
             A JSON file with a dict as above, or a text file with a parent and a child per line,
-            separated by a tab, a comma or a semicolon. A first line "parent,child" is left out.
+            separated by a tab, a comma or a semicolon. If the first line is "child,parent", the
+            child comes first; this line, or "parent,child", is no pair.
 
         Returns
         -------
@@ -123,7 +124,8 @@ class LabelHierarchy:
             for number, row in enumerate(csv.reader(text.splitlines(), delimiter=delimiter), 1)
             if any(cell.strip() for cell in row)
         ]
-        if rows and [cell.lower() for cell in rows[0][1]] == ["parent", "child"]:
+        header = [cell.lower() for cell in rows[0][1]] if rows else []
+        if sorted(header) == ["child", "parent"]:
             del rows[0]
         for number, row in rows:
             if len(row) != 2 or not all(row):
@@ -131,7 +133,8 @@ class LabelHierarchy:
                     f"{path}, line {number}: it takes a parent and a child, separated by a tab, a "
                     "comma or a semicolon."
                 )
-        return cls([tuple(row) for _, row in rows])
+        step = -1 if header == ["child", "parent"] else 1
+        return cls([tuple(row[::step]) for _, row in rows])
 
     @classmethod
     def of(cls, hierarchy: Any, names: Sequence[str]) -> "LabelHierarchy":

@@ -51,6 +51,10 @@ _IDENTIFIER_NAME = re.compile(
     # What pandas calls an index without a name in a file.
     r"|^(Unnamed: |__index_level_|index_)\d",
 )
+# Columns whose values, if they recur, are of persons or things that have several rows.
+_GROUP_NAME = re.compile(r"(?i:(^|[\W_])ids?$)|[a-z](Id|ID)$")
+_FOLD_NAME = re.compile(r"(?i:(^|[\W_])(fold|split)$)")
+_PARTS = {*("train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout")}
 
 
 def _cure(name: str, kind: str) -> str:
@@ -75,7 +79,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
-        if name in table.units or not _are_identifiers(name, table.numbers(name)):
+        numbers = table.numbers(name)
+        if name in table.units or not _are_identifiers(name, numbers):
+            table.guesses += _find_doubts(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
         return None
@@ -112,6 +118,26 @@ def is_identifier(table: RawTable, name: str) -> bool:
     least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
     are_words = len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
     return are_words and _are_distinct(name, cells)
+
+
+def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
+    """Return a guess if the name and the values, which recur, are those of groups or of folds."""
+    is_group, is_fold = _GROUP_NAME.search(name), _FOLD_NAME.search(name)
+    distinct = {one for one in values if one == one} if is_group or is_fold else set()  # no NaN
+    if any(isinstance(value, float) and not value.is_integer() for value in distinct):
+        return []
+    are_many = len(distinct) > _MAX_CATEGORIES
+    if is_group and are_many:
+        text = (
+            f"{name} is kept as a feature; if new rows have others than its {len(distinct):,} "
+            "values, leave it out, and keep rows of the same one together in cross-validation"
+        )
+        return [Guess(text, ("group", "ignore", "category"), True)]
+    words = {value.casefold() for value in distinct if isinstance(value, str)}
+    if is_fold and not are_many and words <= _PARTS:
+        text = f"{name} is kept as a feature, although it seems to assign rows to folds or parts"
+        return [Guess(text, ("ignore",), True)]
+    return []
 
 
 def _are_distinct(name: str, values: Collection[Any]) -> bool:
@@ -231,9 +257,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
-        if are_many:
-            guess = Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))
-            table.guesses.append(guess)
+        doubts = _find_doubts(name, distinct)
+        if are_many and not doubts:
+            doubts = [Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))]
+        table.guesses += doubts
         return "category"
     if is_identifier(table, name):
         table.guesses.append(Guess(f"{name} left out: an identifier", ("category", "text")))

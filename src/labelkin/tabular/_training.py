@@ -120,9 +120,11 @@ class TrainingData:
                 f", {plural(empty, 'row')} without any{' among the known ones' if known else ''}"
             )
         if self.hierarchy:
-            absent = [name for name in self.hierarchy.names if name not in self.labels.names]
-            above = f"{join_names(absent)} (not predicted: no row has it)" if absent else "another"
-            text += f", {len(self.hierarchy.edges):,} below {above}"
+            pairs, names = self.hierarchy.pairs(), {*self.labels.names}
+            parent, child = next((pair for pair in pairs if names.issuperset(pair)), pairs[0])
+            text += f", {plural(len(pairs), 'parent–child pair')}, for example {parent} > {child}"
+            if absent := [name for name in self.hierarchy.names if name not in names]:
+                text += f" (not predicted, as no row has it: {join_names(absent)})"
         if known:
             text += f", {known:,} of {self.y.size:,} labels known"
         return text
