@@ -307,6 +307,16 @@ class Schema:
                 "the model was fitted on features without names; give it a file of that kind "
                 "(LibSVM or .npz)"
             )
+        if table.zero_based is not None:  # a LibSVM file ends at the highest feature of its rows
+            new = np.unique(matrix.indices[matrix.indices >= self.n_features])
+            if len(new) and matrix.indices.min() >= self.n_features:
+                text = f"none of its features is one of the {self.n_features:,} of the model"
+                raise table.error(text)
+            matrix = matrix.copy()
+            matrix.resize(table.n_rows, self.n_features)
+            if len(new):
+                text = f"{plural(len(new), 'feature')} unknown to the model: left out"
+                notes.append(f"{table.source}: {text}")
         if matrix.shape[1] != self.n_features:
             raise table.error(
                 f"it has {matrix.shape[1]:,} features, and the model was fitted on "

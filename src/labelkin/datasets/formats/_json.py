@@ -21,7 +21,7 @@ _CURE = "write one object per line, or one array of objects"
 _FIELD_NAMES = ("name", "key", "title", "label", "field", "id")
 _SPLIT = {"columns", "index", "data"}  # what pandas writes with orient="split"
 # What writers put in the place of an object without fields.
-NO_OBJECT = (None, "", [])
+NO_OBJECT: tuple[Any, ...] = (None, "", [])
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
