@@ -307,7 +307,8 @@ class Schema:
                 "the model was fitted on features without names; give it a file of that kind "
                 "(LibSVM or .npz)"
             )
-        if table.zero_based is not None:  # a LibSVM file ends at the highest feature of its rows
+        if table.zero_based is not None and matrix.shape[1] != self.n_features:
+            # A LibSVM file ends at the highest feature of its rows.
             new = np.unique(matrix.indices[matrix.indices >= self.n_features])
             if len(new) and matrix.indices.min() >= self.n_features:
                 text = f"none of its features is one of the {self.n_features:,} of the model"
