@@ -64,6 +64,7 @@ def _write_samples():
         "gap.csv": NUMBERS.replace("1,0\n", ",0\n").encode(),
         "words.csv": NUMBERS.replace("1,0\n", "drama,0\n").encode(),
         "unlabelled.csv": NUMBERS.replace(",1\n", ",0\n").replace(",1,", ",0,").encode(),
+        "unknown.csv": b"x,z,a,b\n1,2,,\n4,1,,\n",
         "hole.csv": b"x,z,a,b\n,2,0,1\n,4,1,0\n,6,1,1\n",
         "missing.csv": b"x,z,a,b\n1,2,0,1\n,4,1,0\n5,6,1,1\n",
         "infinite.csv": b"x,z,a,b\n1,inf,0,1\n3,4,1,0\n5,6,1,1\n",
@@ -306,6 +307,7 @@ evaluate pickle.labelkin n.csv                         # it is a pickle
 evaluate n.labelkin renamed.csv                        # no column 'x'
 evaluate n.labelkin letters.csv                        # not a number
 evaluate n.labelkin fewer.csv                          # no column 'a'
+evaluate n.labelkin unknown.csv                        # no label of these rows is known
 evaluate n.labelkin notmarks.csv                       # label 'a' holds '2'
 evaluate films.labelkin new.csv                        # no column 'drama'
 evaluate n.labelkin n.csv --folds 3                    # --folds has no effect

@@ -194,6 +194,16 @@ def test_new_rows_of_libsvm_are_read_as_those_of_training(here, capsys):
         assert [row[1] for row in rows_of(f"{name}.p.csv")[1:]] == ["1", "1"]
     assert run("fit", "unlabelled.svm", "--out", "other.labelkin") == 2
     assert "it holds no labels" in capsys.readouterr().err
+    # Features that no training row has do not count.
+    Path("more.svm").write_text("1 1:3 2:1 7:9\n1 1:4 5:2 7:1\n")
+    ok("predict", "model.labelkin", "more.svm", "--out", "more.csv")
+    assert Path("more.csv").read_text() == Path("new.p.csv").read_text()
+    ok("evaluate", "model.labelkin", "more.svm")
+    note = "note: more.svm: 2 features unknown to the model: left out\n"
+    assert capsys.readouterr().err.count(note) == 2
+    Path("more.svm").write_text("1 5:3 7:9\n")
+    assert run("predict", "model.labelkin", "more.svm") == 2
+    assert "none of its features is one of the 3 of the model" in capsys.readouterr().err
 
 
 def test_a_model_reads_other_formats_than_it_was_fitted_on(here):

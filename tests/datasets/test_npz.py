@@ -141,6 +141,45 @@ def test_a_pair_of_files_with_images(tmp_path):
     np.testing.assert_array_equal(found.target, np.eye(4))
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_a_sparse_matrix_of_scipy(form, tmp_path):
+    X = sparse.random(8, 6, 0.2, format=form, random_state=0)
+    Y = np.arange(16).reshape(8, 2) % 3 % 2
+    path = tmp_path / "X_train.npz"
+    sparse.save_npz(path, X)
+    with pytest.raises(FormatError, match=r"it holds no labels; .* y="):
+        read(path)
+    np.save(tmp_path / "labels.npy", Y)
+    sparse.save_npz(tmp_path / "y_train.npz", sparse.csr_matrix(Y))
+    for y in (str(tmp_path / "labels.npy"), None):  # the second file, named or found
+        found = read_table(path, y=y)
+        assert found.data.format == "csr"
+        np.testing.assert_array_equal(found.data.toarray(), X.toarray())
+        np.testing.assert_array_equal(found.target, Y)
+    assert [guess.text for guess in found.guesses] == ["labels from y_train.npz"]
+
+
+@pytest.mark.parametrize(
+    ("form", "changes", "message"),
+    [
+        ("bsr", {}, "a sparse matrix in the form bsr; save X.tocsr()"),
+        ("csr", {"indices": np.array([0, 7, 1])}, "an index of a sparse matrix is out of range"),
+        ("csc", {"shape": np.array([10**15, 3])}, "the file unpacks to more"),
+        ("coo", {"row": np.array([0, 7, 1])}, "not a readable file of arrays ("),
+        ("coo", {"row": np.array([0.5, 1, 1])}, "holds other values than numbers"),
+        ("coo", {"shape": np.array([3, 2**40])}, "1,099,511,627,776 features unpacks to more"),
+    ],
+)
+def test_bad_sparse_matrices(form, changes, message, tmp_path):
+    path = tmp_path / "X.npz"
+    sparse.save_npz(path, sparse.eye(3, format=form))
+    with np.load(path) as arrays:
+        np.savez(path, **({**arrays} | changes))
+    with pytest.raises(FormatError) as caught:
+        read_table(path)
+    assert message in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [

@@ -47,6 +47,13 @@ def test_figures_are_those_of_known_labels(data, found):
     json.dumps(found.to_dict())
 
 
+def test_rows_without_any_known_label_are_refused(data):
+    X, y = data
+    model = MLkNNClassifier().fit(X, y.fillna(0))
+    with pytest.raises(ValueError, match="no label of these rows is known, so there is nothing"):
+        evaluate_model(model, X[:5], y[:5])
+
+
 def test_figures_of_a_label_are_those_of_its_known_rows(data, found):
     y = data[1].to_numpy(dtype=float, na_value=np.nan)
     once = found.predictions()

@@ -82,6 +82,28 @@ def test_records_without_any_column_are_refused(model, row):
         table_of_records([{"team": "red"}, row], model.schema_)
 
 
+@pytest.mark.parametrize("empty", [None, "", []])
+def test_an_object_that_is_empty_in_all_rows(empty, tmp_path):
+    plan = [None, {"title": "beta", "due": {"days": 3}}, {"title": "final", "due": {"days": 8}}]
+    rows = [{"n": i, "plan": plan[i % 3], "a": i % 2, "b": i // 20} for i in range(N)]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows))
+    training = find_training_data(read_table(path), ["a", "b"], columns={"n": "number"})
+    schema, notes = training.schema, []
+    assert [*schema.columns] == ["n", "plan.title", "plan.due.days"]
+    new = [{"n": 1, "plan": empty}, {"n": 2, "plan": {"title": "beta", "due": empty}}]
+    for some, titles in ((new[:1], [None]), (new, [None, "beta"])):
+        path.write_text(json.dumps(some))
+        for found in (read_table(path, **schema.reading), table_of_records(some, schema)):
+            X = schema.read(found, notes)
+            assert [title if title == "beta" else None for title in X["plan.title"]] == titles
+            assert X["plan.due.days"].isna().all()
+    assert not [note for note in notes if "no column" in note]
+    # Both fields, as a table of nested objects has them.
+    both = [{"n": 1, "plan.title": "beta", "plan": empty}]
+    assert table_of_records(both, schema).data["plan.title"].tolist() == ["beta"]
+
+
 def test_records_with_fields_in_a_list(tmp_path):
     rows = [
         {"custom": [{"name": "n", "value": i}], "who": [{"login": "ann"}], "a": i % 2, "b": i // 20}

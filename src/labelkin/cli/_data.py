@@ -120,11 +120,7 @@ class SavedModel:
             *(self.labels.columns if self.labels.column else ()),
         }
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
-            table = read_table(
-                data,
-                **schema.reading | _read_options(reading, strings),
-                n_features=schema.n_features or None,
-            )
+            table = read_table(data, **schema.reading | _read_options(reading, strings))
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
             return table, self.classifier.read_rows(table, notes.pending)

@@ -186,8 +186,9 @@ def read_table(
         first with several columns.
     x, y : str, optional
         Names of the arrays of features and labels in an ``.npz`` file, by default X and y; of an
-        ``.npy`` file, `y` is the file with the labels, by default y.npy beside X.npy. Arrays of
-        more than two dimensions, such as images, are flattened.
+        ``.npy`` file, or a sparse matrix that SciPy's ``save_npz`` wrote, `y` is the file with the
+        labels, by default y.npy beside X.npy. Arrays of more than two dimensions, such as images,
+        are flattened.
     as_strings : iterable of str, default=()
         Columns to keep as they are written, such as codes with leading zeros.
     expected : iterable of str, default=()

@@ -234,6 +234,11 @@ def evaluate_model(
     labels, names = _label_matrix(y, label_names, label_names_of(model))
     nested = getattr(getattr(model, "estimator_", model), "hierarchy_", None)
     labels = labels if nested is None else nested.close(as_dense(labels))
+    if not sparse.issparse(labels) and np.isnan(labels).all():
+        raise ValueError(
+            "no label of these rows is known, so there is nothing to evaluate; write 1 where a "
+            "label applies and 0 where it does not."
+        )
     name = title or type(model).__name__
     everything = np.arange(_num_samples(X))
     found = Evaluation(

@@ -258,8 +258,8 @@ def _average_precisions(found: OutOfSample) -> Array:
     first = found.start[label]
     precision = (hits[last + 1] - hits[first]) / (last + 1 - first)
     total = np.bincount(label, precision * given, found.y.shape[1])
-    total += (found.support - found.count(found.given)) * found.share
-    return total / np.maximum(found.support, 1)
+    without = (found.support - found.count(found.given)) * found.share
+    return (total + without) / np.maximum(found.support, 1)
 
 
 def label_table(rows: Sequence[dict[str, Any]]) -> Any:

@@ -1,7 +1,7 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from labelkin.datasets.formats._dialect import (
     is_same_unit,
     is_unknown,
 )
-from labelkin.datasets.formats._json import fields_of
+from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
@@ -310,6 +310,17 @@ class Schema:
                 "the model was fitted on features without names; give it a file of that kind "
                 "(LibSVM or .npz)"
             )
+        if table.zero_based is not None and matrix.shape[1] != self.n_features:
+            # A LibSVM file ends at the highest feature of its rows.
+            new = np.unique(matrix.indices[matrix.indices >= self.n_features])
+            if len(new) and matrix.indices.min() >= self.n_features:
+                text = f"none of its features is one of the {self.n_features:,} of the model"
+                raise table.error(text)
+            matrix = matrix.copy()
+            matrix.resize(table.n_rows, self.n_features)
+            if len(new):
+                text = f"{plural(len(new), 'feature')} unknown to the model: left out"
+                notes.append(f"{table.source}: {text}")
         if matrix.shape[1] != self.n_features:
             raise table.error(
                 f"it has {matrix.shape[1]:,} features, and the model was fitted on "
@@ -477,18 +488,24 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
 
     A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
     are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
-    file, a field of a nested object is the column ``a.b``, and a text may be a number with a
-    decimal comma. Errors call the rows `source`.
+    file, a field of a nested object is the column ``a.b``, missing where a is None, and a text may
+    be a number with a decimal comma. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
     names = schema.feature_names or [f"feature {j + 1}" for j in range(schema.n_features)]
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
-    parents = {name[: dot.start()] for name in names for dot in re.finditer(r"\.", name)}
+    parents: dict[str, list[str]] = {}
+    for name in names:
+        for dot in re.finditer(r"\.", name):
+            parents.setdefault(name[: dot.start()], []).append(name)
     records, known = [], {*names, *schema.identifiers}
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict) and schema.feature_names is not None:
             record = dict(_flatten(row, parents))
+            for name in parents.keys() & record.keys():
+                if record[name] in NO_OBJECT:
+                    record = dict.fromkeys(parents[name]) | record
             if not known <= record.keys():
                 spelled, _ = respell([*record], known)
                 record = dict(zip(map(str, spelled), record.values(), strict=True))
@@ -524,7 +541,9 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     return RawTable(source, frame, names, percentages=percentages, absent=left_out)
 
 
-def _flatten(row: dict[str, Any], parents: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(
+    row: dict[str, Any], parents: Container[str], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
     """Yield columns and values; an object is opened only if the model has columns in it."""
     for key, value in row.items():
         name = prefix + normal_form(key)

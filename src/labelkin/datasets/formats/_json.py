@@ -1,6 +1,7 @@
 """Records in JSON: one object per line, or one array of them."""
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,6 +20,8 @@ _CURE = "write one object per line, or one array of objects"
 # Of a field that is an object in a list.
 _FIELD_NAMES = ("name", "key", "title", "label", "field", "id")
 _SPLIT = {"columns", "index", "data"}  # what pandas writes with orient="split"
+# What writers put in the place of an object without fields.
+NO_OBJECT: tuple[Any, ...] = (None, "", [])
 # What Python takes for a value, an object and an array, besides its text.
 _VALUE_BYTES, _OBJECT_BYTES, _ARRAY_BYTES = 40, 240, 80
 
@@ -44,7 +47,15 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise FormatError(path, str(error)) from None
     except RecursionError:
         raise FormatError(path, f"its values are nested too deeply; {_CURE}") from None
-    names, _renamed = name_columns(dict.fromkeys(key for one in records for key in one), path)
+    given = dict.fromkeys(key for one in records for key in one)
+    known, named = sorted({*given, *expected}), expected | kept
+    for name in [name for name in given if name not in named]:
+        # Columns such as name.a, which sort before name/, are missing where name is empty.
+        inner = known[bisect_left(known, f"{name}.") : bisect_left(known, f"{name}/")]
+        if inner and all(record.get(name) in NO_OBJECT for record in records):
+            del given[name]
+            given |= dict.fromkeys(inner)
+    names, _renamed = name_columns(given, path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
     guesses = [Guess(f"the rows in {place}", ())] if place else []

@@ -71,9 +71,10 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
         text = f"the first line declares {n_rows} rows, but {data.shape[0]} follow"
         raise FormatError(path, text)
     guesses = []
-    if zero_based is None and data.nnz:
-        zero_based = bool(data.indices.min() == 0)
-        guesses.append(Guess(f"features counted from {1 - zero_based}", ("zero_based",)))
+    if zero_based is None:
+        zero_based = bool((data.indices == 0).any())
+        if data.nnz:
+            guesses.append(Guess(f"features counted from {1 - zero_based}", ("zero_based",)))
     if zero_based is False:
         if (data.indices == 0).any():
             text = "it has a feature 0, but features count from 1; if those that the model was "

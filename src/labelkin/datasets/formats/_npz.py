@@ -1,7 +1,12 @@
-"""Arrays of NumPy: labelkin's own ``.npz`` format, other ``.npz`` files, and pairs of ``.npy``."""
+"""Arrays of NumPy: labelkin's own ``.npz`` format, other ``.npz`` files, and pairs of ``.npy``.
+
+A file of a pair may also hold a sparse matrix, as SciPy's ``save_npz`` writes it.
+"""
 
 import io
 import zipfile
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +23,9 @@ from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_st
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
-# Features with a smaller share of non-zeros stay sparse.
-_DENSE_SHARE = 0.5
+# What SciPy's save_npz writes of every sparse matrix, and by its form.
+_SPARSE = ("format", "shape", "data")
+_FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 # Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 
@@ -27,8 +33,8 @@ _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a dataset of arrays; nothing in the file is executed.
 
-    The options `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, `y` is the
-    file with the labels.
+    The options `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, or one
+    with a sparse matrix, `y` is the file with the labels.
     """
     path, guesses, x, y = budget.source, list[Guess](), options.x, options.y
     if options.labels is not None:
@@ -36,13 +42,12 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise ArgumentError(text, "labels", "y")
     is_own, file = False, path
     try:
-        if strip_compression(path).suffix.lower() == ".npy":
+        is_array = strip_compression(path).suffix.lower() == ".npy"
+        names = [] if is_array else _list_arrays(raw)
+        if is_array or (x is None and {*_SPARSE} <= {*names}):
             x, y = "X", y or _find_pair(Path(path), guesses)
-            arrays = {x: untrusted.read_npy(raw)}
+            arrays = {x: _read_array(raw, budget)}
         else:
-            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-                parts = archive.namelist()
-            names = [part.removesuffix(".npy") for part in parts if part.endswith(".npy")]
             is_own = x is None and y is None and "X_data" in names
             if not is_own:
                 x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
@@ -50,7 +55,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y is not None and y not in arrays:
             file = y
-            arrays[y] = untrusted.read_npy(read_unpacked(y))
+            arrays[y] = _read_array(read_unpacked(y), budget)
     except (FormatError, OSError):
         raise
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
@@ -61,11 +66,50 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     data = _as_features(arrays[str(x)], budget, guesses)
     if y is None:
         return RawTable(str(path), data, None, guesses=guesses)
-    if (n_labelled := arrays[y].shape[:1]) != (len(data),):
-        text = f"X has {len(data):,} rows, y has {sum(n_labelled):,}"
+    if (n_labelled := arrays[y].shape[:1]) != data.shape[:1]:
+        text = f"X has {data.shape[0]:,} rows, y has {sum(n_labelled):,}"
         raise FormatError(path, text)
     target, label_names = _as_labels(arrays[y], budget, guesses)
     return RawTable(str(path), data, None, label_names, target, guesses=guesses)
+
+
+def _list_arrays(raw: bytes) -> list[str]:
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        parts = archive.namelist()
+    return [part.removesuffix(".npy") for part in parts if part.endswith(".npy")]
+
+
+def _read_array(raw: bytes, budget: Budget) -> Any:
+    """Return the array of an ``.npy`` file, or a sparse matrix that SciPy's ``save_npz`` wrote."""
+    if not raw.startswith(b"PK"):
+        return untrusted.read_npy(raw)
+    names = {*_SPARSE, *chain(*_FORMS.values())}
+    arrays = untrusted.read_npz(raw, names, budget.limit)
+    if not {*_SPARSE} <= {*arrays}:
+        raise ValueError("it holds neither one array nor a sparse matrix")
+    form = str(arrays["format"].astype(str))
+    if form not in _FORMS:
+        raise ValueError(f"a sparse matrix in the form {form}; save X.tocsr()")
+    return _as_csr(arrays, budget, form)
+
+
+def _as_csr(arrays: Mapping[str, np.ndarray], budget: Budget, form: str = "csr") -> Any:
+    """Return a sparse matrix of numbers, in one of SciPy's forms, as CSR."""
+    n, d = shape = tuple(int(size) for size in arrays["shape"])
+    values, first, second = (arrays[name] for name in ("data", *_FORMS[form]))
+    budget.take(8 * n)
+    if form == "coo":
+        if {first.dtype.kind, second.dtype.kind} - {*"iu"} or values.dtype.kind not in "biuf":
+            raise ValueError("a sparse matrix holds other values than numbers")
+        matrix: Any = sparse.coo_matrix((values, (first, second)), shape)
+    else:
+        untrusted.check_compressed(values, first, second, shape if form == "csr" else shape[::-1])
+        make = sparse.csr_matrix if form == "csr" else sparse.csc_matrix
+        matrix = make((values, first, second), shape=shape)
+    matrix = matrix.astype(np.float64, copy=False).tocsr()
+    budget.take_columns(d, "features")
+    matrix.sum_duplicates()
+    return matrix
 
 
 def _find_array(names: list[str], argument: str, given: str | None, path: str | Path) -> str | None:
@@ -84,15 +128,18 @@ def _find_array(names: list[str], argument: str, given: str | None, path: str | 
 def _find_pair(path: Path, guesses: list[Guess]) -> str | None:
     """Return the file of labels beside one of features: y.npy of X.npy, y_train.npy of x_train."""
     for letter in "yY":
-        pair = path.with_name(letter + path.name[1:])
-        if path.name[0] in "xX" and pair.is_file():
-            guesses.append(Guess(f"labels from {pair.name}", ("y",)))
-            return str(pair)
+        named = path.with_name(letter + path.name[1:])
+        for pair in (named, named.with_suffix(".npy")):  # which may be that of a sparse matrix
+            if path.name[0] in "xX" and pair.is_file():
+                guesses.append(Guess(f"labels from {pair.name}", ("y",)))
+                return str(pair)
     return None
 
 
-def _as_features(X: np.ndarray, budget: Budget, guesses: list[Guess]) -> np.ndarray:
-    if X.ndim < 2 or X.dtype.kind not in "biuf" or not len(X):
+def _as_features(X: Any, budget: Budget, guesses: list[Guess]) -> Any:
+    if sparse.issparse(X) and X.shape[0]:
+        return _by_density(X)
+    if X.ndim < 2 or X.dtype.kind not in "biuf" or not X.shape[0]:
         raise FormatError(budget.source, "X is not an array of numbers with one row per sample")
     budget.take(8 * X.size)
     if X.ndim > 2:
@@ -102,10 +149,16 @@ def _as_features(X: np.ndarray, budget: Budget, guesses: list[Guess]) -> np.ndar
     return X.astype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
-def _as_labels(
-    y: np.ndarray, budget: Budget, guesses: list[Guess]
-) -> tuple[np.ndarray, list[str] | None]:
+def _by_density(X: Any) -> Any:
+    """Return a CSR matrix as an array unless less than half of it is non-zero."""
+    return X if 2 * X.nnz < X.shape[0] * X.shape[1] else X.toarray()
+
+
+def _as_labels(y: Any, budget: Budget, guesses: list[Guess]) -> tuple[np.ndarray, list[str] | None]:
     """Return labels as a matrix of 0 and 1, with their names if they are classes."""
+    if sparse.issparse(y):
+        budget.take_columns(y.shape[1], "labels", each=8 * y.shape[0])
+        y = y.toarray()
     if y.ndim == 2 and y.dtype.kind in "if" and -1 in y and np.isin(y, (-1, 1)).all():
         guesses.append(Guess("-1 means no", ()))
         y = y > 0
@@ -123,23 +176,19 @@ def _as_labels(
 
 
 def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
-    """Return a dataset in labelkin's own format.
-
-    ``data`` is CSR when less than half of it is non-zero.
-    """
+    """Return a dataset in labelkin's own format."""
     path = budget.source
     missing = [key for key in _REQUIRED if key not in arrays]
     if missing:
         raise FormatError(path, f"the array {missing[0]!r} is missing; is it a labelkin dataset?")
-    parts, target = (arrays["X_data"], arrays["X_indices"], arrays["X_indptr"]), arrays["Y"]
+    target = arrays["Y"]
     try:
-        n, d = shape = tuple(int(size) for size in arrays["X_shape"])
-        untrusted.check_compressed(*parts, shape)
-        data = sparse.csr_matrix((parts[0].astype(np.float64), *parts[1:]), shape=shape)
+        data = _as_csr({name.removeprefix("X_"): arrays[name] for name in _REQUIRED}, budget)
+    except FormatError:
+        raise
     except Exception as error:  # SciPy raises errors of many kinds
         raise FormatError(path, f"the X arrays are not a CSR matrix ({reason(error)})") from error
-    budget.take_columns(d, "features")
-    data.sum_duplicates()
+    n, d = data.shape
     if target.ndim != 2 or target.dtype.kind not in "biuf" or not np.isin(target, (0, 1)).all():
         raise FormatError(path, "Y is not a matrix of 0 and 1")
     if target.shape[0] != n:
@@ -163,7 +212,7 @@ def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:
         raise FormatError(path, "split holds other values than 0 (training rows) and 1 (test rows)")
     return RawTable(
         str(path),
-        data if data.nnz < _DENSE_SHARE * n * d else data.toarray(),
+        _by_density(data),
         features,
         labels,
         target.astype(np.uint8),
