@@ -1,5 +1,6 @@
 """CSV tables: the text is split into cells, among which columns of numbers are then found."""
 
+import codecs
 import csv
 import io
 import re
@@ -13,7 +14,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
+from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
 csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
@@ -72,7 +73,10 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     parts = [[make_column(cells) for cells in zip(*block, strict=True)] for block in blocks]
     chunked = import_optional("pyarrow").chunked_array
     columns = [chunked(column) for column in zip(*parts, strict=True)]
-    return take_header(columns, first, source, guesses, replace(options, delimiter=delimiter))
+    options = replace(options, delimiter=delimiter)
+    result = take_header(columns, first, source, guesses, options)
+    has_mark = raw.startswith(codecs.BOM_UTF8) or found != "utf-8"
+    return replace(result, csv=CsvForm.of(result, delimiter, has_mark))
 
 
 def _from_markdown(text: str, budget: Budget) -> str | None:
