@@ -14,6 +14,7 @@ FILES = {
     "words and values": "Stand:;1.3.2026;;\nVon:;Meier;;\n;;;\n" + ROWS,
     "ragged words": "Fälle\nStand:;1.3.2026\nVon:;Meier\n" + ROWS,
     "totals": ROWS + "Summe:;;15%;5\n",
+    "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
     "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",

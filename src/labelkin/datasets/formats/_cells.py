@@ -33,9 +33,21 @@ _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 # Errors of formulas, as spreadsheet programs write them in several languages.
 _MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 _MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
-# What people write before the sums below a table. Other sums and means are found by their values.
+# What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
-    *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
+    *(
+        "total",
+        "totals",
+        "grand total",
+        "subtotal",
+        "sum",
+        "sums",
+        "summe",
+        "gesamt",
+        "gesamtsumme",
+    ),
+    *("gesamtergebnis", "endsumme", "zwischensumme", "σ", "average", "mean", "durchschnitt"),
+    *("mittelwert", "ø", "moyenne", "promedio", "gemiddelde", "total general", "total général"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
 FIRST_ROWS = 50
@@ -408,7 +420,7 @@ def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
 def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool:
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
     first = next(cell for cell in row if cell is not None)
-    if is_lacking and first.strip(": ").casefold() in _TOTALS:
+    if is_lacking and re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS:
         return True
     n_found = 0
     for cell, column in zip(row, above, strict=True):
