@@ -612,7 +612,8 @@ def test_categories_that_no_training_row_has(tmp_path, monkeypatch, capsys):
     assert main(["predict", "model.labelkin", "new.csv", "--proba", "--out", "p.csv"]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert (
-        "1 of 4 rows has a branch that no training row has; it is not used there: 'Space'" in told
+        "1 of 4 rows has a value of branch that no training row has; it is not used there: 'Space'"
+        in told
     )
     first, padded, *_ = Path("p.csv").read_text().splitlines()[1:]
     assert first.split(",")[1:] == padded.split(",")[1:]
