@@ -490,6 +490,55 @@ def test_a_spreadsheet_with_many_guesses_or_a_wrong_label(tmp_path, monkeypatch,
     assert "sheet Q1, one of 2 (--sheet)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text", "delimiter", "decimal"),
+    [
+        ("utf-8-sig", "Größe;n;text\n1,5;7;a\n", ";", ","),
+        ("cp1252", "Größe;n;text\n1,5;7;a\n", ";", ","),
+        ("utf-8", "Größe;n;text\n2;7;a\n", ";", ","),
+        ("utf-8", "Größe;n;text\n1.5;7;a\n", ";", "."),
+        ("utf-8", "Größe\tn\ttext\n1,5\t7\ta\n", ";", ","),
+        ("utf-16", "Größe\tn\ttext\n1.5\t7\ta\n", ",", "."),
+        ("utf-8", "Größe,n,text\n1.5,7,a\n", ",", "."),
+    ],
+)
+def test_predictions_are_written_like_the_rows(
+    encoding, text, delimiter, decimal, tmp_path, monkeypatch, capsys
+):
+    """So that the program from which the rows come can open them."""
+    monkeypatch.chdir(tmp_path)
+    sizes = [1 + i % 7 / 2 for i in range(N)]
+    data = {"Größe": sizes, "n": [i % 9 for i in range(N)], "text": TEXTS, "tags": joined("|")}
+    pd.DataFrame(data).to_csv("old.csv", index=False)
+    run(capsys, "fit", "old.csv", "--labels", "tags", "-m", "mlknn")
+    Path("new.csv").write_text(text, encoding=encoding)
+    run(capsys, "predict", "model.labelkin", "new.csv", "--keep", "all", "--out", "p.csv")
+    raw = Path("p.csv").read_bytes()
+    assert raw.startswith(b"\xef\xbb\xbf") == (encoding != "utf-8")
+    row = raw.decode("utf-8-sig").splitlines()[1].split(delimiter)
+    assert row[1:4] == text.splitlines()[1].replace("\t", delimiter).split(delimiter)
+    assert row[5][1] == decimal  # of the confidence
+
+
+def test_numbers_and_dates_stay_such_in_a_workbook(tmp_path, monkeypatch, capsys):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    codes = [f"{i:03}" for i in range(N)]
+    data = {"id": range(1000, 1000 + N), "code": codes, "day": DAYS, "size": NUMBERS[:, 0]}
+    data |= {"late": DAYS + pd.Timedelta(hours=9), "tags": joined("; ")}
+    frame = pd.DataFrame(data)
+    frame.loc[1, ["day", "size"]] = None
+    frame.to_excel("t.xlsx", index=False)
+    run(capsys, "fit", "t.xlsx", "--labels", "tags", "-m", "mlknn")
+    keep = ["--id", "id", "--keep", "code,day,size,late"]
+    run(capsys, "predict", "model.labelkin", "t.xlsx", *keep, "--out", "p.xlsx")
+    _, first, second, *_ = openpyxl.load_workbook("p.xlsx").active.iter_rows(max_col=5)
+    day = datetime.datetime(2024, 1, 1)
+    late = day + datetime.timedelta(hours=9)
+    assert [cell.value for cell in first] == [1000, "000", day, NUMBERS[0, 0], late]
+    assert [cell.value for cell in second][:4] == [1001, "001", None, None]
+
+
 def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     no_header(tmp_path / "plain.csv")
@@ -563,7 +612,8 @@ def test_categories_that_no_training_row_has(tmp_path, monkeypatch, capsys):
     assert main(["predict", "model.labelkin", "new.csv", "--proba", "--out", "p.csv"]) == 0
     told = " ".join(capsys.readouterr().err.split())
     assert (
-        "1 of 4 rows has a branch that no training row has; it is not used there: 'Space'" in told
+        "1 of 4 rows has a value of branch that no training row has; it is not used there: 'Space'"
+        in told
     )
     first, padded, *_ = Path("p.csv").read_text().splitlines()[1:]
     assert first.split(",")[1:] == padded.split(",")[1:]

@@ -172,6 +172,9 @@ def test_percentages_and_numbers_of_a_german_table(tmp_path):
     written, given = predict(client, row, row | {"umsatz": 819187})
     assert written["probabilities"] == given["probabilities"]
     assert client.post("/predict", json=row).json()["notes"] == []
+    sent = {"content": "rabatt;umsatz;ort\n5 %;7;süd\n".encode("cp1252")}
+    answer = client.post("/predict", **sent, headers={"content-type": "text/csv"}).json()
+    assert answer["csv"] == {"delimiter": ";", "decimal": ",", "encoding": "utf-8-sig"}
     for wrong in (7.5, "7,5"):
         error = error_of(client, row | {"rabatt": wrong})
         assert "'rabatt' holds percentages, and 7.5 in row 1 has no percent sign" in error

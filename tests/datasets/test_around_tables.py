@@ -10,7 +10,11 @@ ROWS = "Nr;Text;Anteil;Tags\n" + "".join(f"{i};text {i};{i}%;a\n" for i in range
 FILES = {
     "title": "Fälle, erstes Quartal;;;\n;;;\n" + ROWS,
     "ragged title": "Report of May\n\n" + ROWS,
+    "a title with a date": "Fälle;1.3.2026;;\n" + ROWS,
+    "words and values": "Stand:;1.3.2026;;\nVon:;Meier;;\n;;;\n" + ROWS,
+    "ragged words": "Fälle\nStand:;1.3.2026\nVon:;Meier\n" + ROWS,
     "totals": ROWS + "Summe:;;15%;5\n",
+    "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
     "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",
@@ -123,6 +127,58 @@ def test_merged_and_hidden_cells_of_a_workbook(tmp_path):
     sheet = "region,share,note\n" + "".join(f"N,{i}%,n{i}\n" for i in range(6))
     same = parse_table(sheet.encode(), "t.csv")
     assert same.data["share"].tolist() == found.data["share"].tolist()
+
+
+def save_sheet(path, rows, merged=()):
+    sheet = (book := pytest.importorskip("openpyxl").Workbook()).active
+    for row in rows:
+        sheet.append(row)
+    for cells in merged:
+        sheet.merge_cells(cells)
+    book.save(path)
+
+
+@pytest.mark.parametrize(
+    ("above", "names", "expected"),
+    [
+        ([["Export customers", "2026-03-01"]], ["id", "region", "size", "tags"], ()),
+        ([["Created by:", "Meier"], ["Date:", "1.3.2026"], []], ["id", "region", "tags"], ()),
+        ([["Customers"], ["Created by:", "Meier"]], ["id", "region", "tags"], ["tags"]),
+        ([["From", "1.3.", "To", "31.3."], []], ["id", "region", "size", "tags"], ["tags"]),
+        ([["Created by:", "Meier"], []], ["region", "tags"], ["tags"]),
+    ],
+)
+def test_words_beside_values_above_a_sheet(above, names, expected, tmp_path):
+    cells = {"id": "K{}", "region": "north {}", "size": "{}.5", "tags": "x"}
+    rows = [[cells[name].format(i) for name in names] for i in range(6)]
+    save_sheet(tmp_path / "t.xlsx", [*above, names, *rows])
+    found = read_table(tmp_path / "t.xlsx", expected=expected)
+    assert (found.names, found.n_rows) == (names, 6)
+    said = f"the names in row {len(above) + 1}, the rows above left out"
+    assert found.guesses[0].text == said
+
+
+@pytest.mark.parametrize("above", [[], [["Created by:", "Meier"], []]])
+@pytest.mark.parametrize("n_rows", [1, 9])
+@pytest.mark.parametrize("header", [None, True])
+def test_names_in_merged_cells(above, n_rows, header, tmp_path):
+    """Some merged downwards, others over the names of a group."""
+    names = [
+        ["id", "region", "2024", None, "2025", None, "size", None, "tags", None],
+        [None, None, "sales", "costs", "sales", "costs", 1, 2, "x", "y"],
+    ]
+    rows = [[f"K{i}", "NS"[i % 2], i, 2 * i, 3, i / 4, i, 1 - i, i % 2, 1] for i in range(n_rows)]
+    top = len(above) + 1
+    merged = [f"{cell}{top}:{cell}{top + 1}" for cell in "AB"]
+    merged += [f"{cells[0]}{top}:{cells[1]}{top}" for cells in ("CD", "EF", "GH", "IJ")]
+    save_sheet(tmp_path / "t.xlsx", [*above, *names, *rows], merged)
+    names = ["id", "region", "2024 / sales", "2024 / costs", "2025 / sales", "2025 / costs"]
+    names += ["size / 1", "size / 2", "x", "y"]
+    found = read_table(tmp_path / "t.xlsx", header=header, expected=["id"])
+    assert (found.names, found.n_rows) == (names, n_rows)
+    assert found.kind("2025 / costs") == "number"
+    full = read_table(tmp_path / "t.xlsx", header=header, expected=["id", "tags / x"])
+    assert full.names[-2:] == ["tags / x", "y"]
 
 
 MARKDOWN = r"""Here is the table:

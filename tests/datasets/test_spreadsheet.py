@@ -305,7 +305,7 @@ def test_a_title_above_the_table(tmp_path):
     found = read_table(write_bytes(tmp_path / "t.ods", ods("".join(rows))))
     assert found.names == ["a", "b", "c"]
     assert found.n_rows == 3
-    assert found.guesses[0].text == "the rows above row 3 left out"
+    assert found.guesses[0].text == "the names in row 3, the rows above left out"
 
 
 def test_merged_cells_of_opendocument(tmp_path):

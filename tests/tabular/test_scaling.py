@@ -111,4 +111,4 @@ def test_rows_without_a_category_have_the_usual_labels(tmp_path):
         np.testing.assert_array_equal(load_model(tmp_path / "m.labelkin").predict_proba(new), proba)
     notes = []
     model.read_rows(RawTable.of(new.assign(lead=[None, *["no"] * 49])), notes)
-    assert notes == ["X: 1 of 50 rows has no lead, and all training rows have one"]
+    assert notes == ["X: 1 of 50 rows has no value of lead, and all training rows have one"]

@@ -326,6 +326,15 @@ def test_identifiers_are_left_out():
     assert kept.columns == {"running": "number", "mail": "category", "views": "number"}
 
 
+def test_columns_that_are_the_same_in_all_rows_are_left_out():
+    data = table(country=["de"] * 9, year=[2026] * 9, mark=["x", None, "x"] * 3, y=[0, 1, 1] * 3)
+    assert find(data).columns == {"mark": "category"}
+    assert "year left out: it is the same in all rows" in guesses_of(data)
+    assert find(data, columns={"year": "number"}).columns.keys() == {"year", "mark"}
+    with pytest.raises(ValueError, match=r"besides .* columns that are empty or the same in all"):
+        find(table(country=["de"] * 9, y=[0, 1, 1] * 3))
+
+
 def test_the_index_of_a_shuffled_frame_is_left_out(tmp_path):
     pytest.importorskip("openpyxl")
     frame = pd.DataFrame({"x": np.arange(30) % 7 / 7, "y": [0, 1] * 15}).sample(frac=1)

@@ -113,7 +113,8 @@ def command(
     the decision on the row's least certain label is right). If the model was trained on one column
     per label, such columns of 0 and 1 follow. If the output also has the true labels, the columns
     of predictions are named predicted_…. Columns of DATA that the model was not trained on are
-    ignored. --json prints one JSON object per row. Rows are predicted and written in blocks.
+    ignored. A CSV file is written like DATA, with semicolons and decimal commas where it has them.
+    --json prints one JSON object per row. Rows are predicted and written in blocks.
     """
     to_stdout = str(out) == "-"
     format = ("jsonl" if as_json else "csv") if to_stdout else _find_format(out)
@@ -138,10 +139,9 @@ def command(
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
-    n, kept = (
-        table.n_rows,
-        kept_columns(table, saved.classifier.schema_, id_column, None if keep is None else wanted),
-    )
+    n, schema = table.n_rows, saved.classifier.schema_
+    columns = None if keep is None else wanted
+    kept = kept_columns(table, schema, id_column, columns, typed=format == "xlsx")
     notes.flush()
 
     # Predict block by block; each is written before the next one is predicted.
@@ -169,8 +169,12 @@ def command(
             total += int(labels.sum())
             update(completed=block.stop)
 
-    with _opened(out, format) as stream, progress_bar("predicting", n, hidden=hidden) as update:
-        write_predictions(predict_blocks(), stream, format, formulas=formulas)
+    encoding = "utf-8" if table.csv is None or format == "jsonl" else table.csv.encoding
+    with (
+        _opened(out, format, encoding) as stream,
+        progress_bar("predicting", n, hidden=hidden) as update,
+    ):
+        write_predictions(predict_blocks(), stream, format, formulas=formulas, form=table.csv)
     notes.print(f"confidence: {CONFIDENCE}")
     if as_json and not to_stdout:
         facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
@@ -180,7 +184,7 @@ def command(
 
 
 @contextmanager
-def _opened(out: Path, format: str) -> Iterator[Any]:
+def _opened(out: Path, format: str, encoding: str) -> Iterator[Any]:
     """Open the output: a file, which appears when all of it is written, or stdout."""
     if str(out) == "-":
         # A table for another program is written as it is; the escapes are those of JSON.
@@ -191,7 +195,7 @@ def _opened(out: Path, format: str) -> Iterator[Any]:
         if format in _BINARY.values():
             yield file
             return
-        stream = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        stream = io.TextIOWrapper(file, encoding=encoding, newline="")
         yield stream
         stream.detach()  # the file is closed by open_for_writing
 

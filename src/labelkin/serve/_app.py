@@ -77,11 +77,11 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                 explain: Any = [int(part) for part in listed if part]
                 if kind in _JSON:
                     sent, explain = _parse(sent, explain)
-                notes, rows = await computing.run(sent, explain)
+                found = await computing.run(sent, explain)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
-        return JSONResponse({"model": model["name"], "notes": notes, "rows": rows})
+        return JSONResponse({"model": model["name"]} | found)
 
     async def answer_error(_: Request, error: Any) -> Response:
         if isinstance(error, BadRows):
@@ -156,8 +156,11 @@ class _Worker:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, sent: Any, explain: list[int] | bool) -> tuple[list[str], list[Any]]:
-        """Return notes on the rows of a request and their predictions, some explained."""
+    async def run(self, sent: Any, explain: list[int] | bool) -> dict[str, Any]:
+        """Return notes on the rows of a request and their predictions, some explained.
+
+        ``csv`` is how a CSV file of the predictions is written, if the rows were one.
+        """
         limits = self.limits
         in_thread = partial(asyncio.get_running_loop().run_in_executor, self.pool)
         if self.n_requests > limits.waiting:
@@ -182,7 +185,8 @@ class _Worker:
             for number in wanted:
                 why = await in_thread(self.service.explain, rows, number - 1)
                 found[number - 1]["explanation"] = why
-            return list(rows.notes), found
+            form = {} if rows.csv is None else {"csv": asdict(rows.csv)}
+            return {"notes": list(rows.notes), "rows": found} | form
         finally:
             self.n_requests -= 1
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from labelkin import TableClassifier
 from labelkin.datasets import RawTable, parse_table
+from labelkin.datasets.formats._raw_table import CsvForm
 from labelkin.rows import as_dense
 from labelkin.tabular import table_of_records
 from labelkin.tabular._predictions import identify_rows, row_confidence
@@ -51,6 +52,8 @@ class RequestRows(NamedTuple):
     shown: dict[str, list[str]]
     notes: Sequence[str] = ()
     """What the sender should know about the rows, as ``labelkin predict`` prints it."""
+    csv: CsvForm | None = None
+    """How a CSV file that belongs to the rows is written, if they were one."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Service:
             else:
                 table = table_of_records(sent, schema, source="The request")
             features = self.model.read_rows(table, notes)
-            return RequestRows(features, identify_rows(table, schema), notes)
+            return RequestRows(features, identify_rows(table, schema), notes, table.csv)
         except ValueError as error:
             raise BadRows(str(error)) from None
 

@@ -433,13 +433,15 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             if (n_missing := int(features[name].isna().sum())) and "" not in known:
                 has = "has" if n_missing == 1 else "have"
                 rows = f"{n_missing:,} of {plural(len(features), 'row')}"
-                found.append(f"{rows} {has} no {name}, and all training rows have one")
+                found.append(f"{rows} {has} no value of {name}, and all training rows have one")
             cells = features[name].dropna()
             if len(new := cells[~cells.isin(known)]):
                 rows = f"{len(new):,} of {plural(len(features), 'row')}"
                 values = join_names([repr(value) for value in new.unique()], 3)
                 has = "has" if len(new) == 1 else "have"
-                text = f"{rows} {has} a {name} that no training row has; it is not used there"
+                text = (
+                    f"{rows} {has} a value of {name} that no training row has; it is not used there"
+                )
                 found.append(f"{text}: {values}")
         return found
 

@@ -76,6 +76,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind == "missing":
         table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
         return None
+    if kind in ("number", "string", "date") and _is_constant(table.column(name)):
+        table.guesses.append(Guess(f"{name} left out: it is the same in all rows", ("category",)))
+        return None
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
@@ -104,6 +107,10 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
             "columns",
         )
     return _kind_of_strings(table, name)
+
+
+def _is_constant(column: Any) -> bool:
+    return len(column) > 1 and column.nunique(dropna=False) == 1
 
 
 def is_identifier(table: RawTable, name: str) -> bool:

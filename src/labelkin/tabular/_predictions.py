@@ -4,6 +4,8 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._raw_table import CsvForm
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
 from labelkin.tabular._labels import LabelColumns
@@ -28,6 +31,9 @@ _TEXT = 60  # characters of the start of a text
 # What a spreadsheet takes for the beginning of a formula, unless it is a number.
 _FORMULA = re.compile(r"(?![-+][\d.,]+(?:[eE][-+]?\d+)?\Z)[=+\-@\t\r＝＋－＠]")
 
+# What a workbook holds as a number, of which it keeps 15 digits, or as a date, from 1900 on.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?(?:e-[0-9]+)?")
+_DATE = re.compile(r"(?:19|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}(?::[0-9]{2}){2})?")
 _NOT_IN_SHEET = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_CELL = 32_767  # characters
 
@@ -114,12 +120,18 @@ def name_rows(table: RawTable, schema: Schema, kept: Any = None) -> list[str]:
 
 
 def kept_columns(
-    table: RawTable, schema: Schema, id_column: str | None, wanted: list[str] | None
+    table: RawTable,
+    schema: Schema,
+    id_column: str | None,
+    wanted: list[str] | None,
+    *,
+    typed: bool = False,
 ) -> dict[str, list[Any]]:
     """Return the columns before the predictions: what identifies a row, and those to keep.
 
     By default rows have their identifier or, without one, their number, and the start of the text.
-    `wanted` may be ``["all"]`` or ``["none"]``.
+    `wanted` may be ``["all"]`` or ``["none"]``. With `typed`, columns of numbers and of dates are
+    such; otherwise they are strings.
     """
     names = table.names or []
     if wanted in (["all"], ["none"]) and wanted[0] not in names:
@@ -133,12 +145,33 @@ def kept_columns(
     if id_column is not None:
         ids = {id_column: as_written(table, id_column)}
     others = texts if wanted is None else {name: as_written(table, name) for name in wanted}
-    return (ids or {"row": list(range(1, table.n_rows + 1))}) | others
+    found = ids | others
+    if typed:
+        mark = "." if table.csv is None else table.csv.decimal
+        found = {name: _typed(cells, mark) for name, cells in found.items()}
+    return found if ids else {"row": list(range(1, table.n_rows + 1))} | found
+
+
+def _typed(cells: list[str], mark: str) -> list[Any]:
+    """Return strings as numbers or as dates if all are such, and none is a code such as 007."""
+    numbers = [cell.replace(mark, ".") for cell in cells]
+    if all(map(_NUMBER.fullmatch, filter(None, numbers))):
+        return [
+            cell and (int(cell) if cell.lstrip("-").isdigit() else float(cell)) for cell in numbers
+        ]
+    with suppress(ValueError):  # 2024-02-30
+        if all(map(_DATE.fullmatch, filter(None, cells))):
+            kinds = {10: date.fromisoformat, 19: datetime.fromisoformat}
+            return [cell and kinds[len(cell)](cell) for cell in cells]
+    return cells
 
 
 def as_written(table: RawTable, name: str) -> list[str]:
     """Return the cells of a column as strings, empty ones where missing."""
-    return ["" if cell is None else str(cell) for cell in table.strings(name)]
+    cells = ["" if cell is None else str(cell) for cell in table.strings(name)]
+    if table.csv is not None and table.csv.decimal == "," and table.kind(name) == "number":
+        return [cell.replace(".", ",") for cell in cells]
+    return cells
 
 
 def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:
@@ -204,9 +237,14 @@ def frame_predictions(
 
 
 def write_predictions(
-    parts: "Iterable[pd.DataFrame]", stream: Any, format: str, *, formulas: bool = True
+    parts: "Iterable[pd.DataFrame]",
+    stream: Any,
+    format: str,
+    *,
+    formulas: bool = True,
+    form: CsvForm | None = None,
 ) -> None:
-    """Write parts of a table as they come: ``csv`` and ``jsonl`` as text.
+    """Write parts of a table as they come: ``csv``, in this form, and ``jsonl`` as text.
 
     ``parquet`` and ``xlsx`` are written as bytes. Without `formulas`, a text of a CSV file that a
     spreadsheet would compute gets a single quote before it; in ``xlsx`` texts are texts.
@@ -218,6 +256,8 @@ def write_predictions(
         _write_excel(parts, stream)
         return
 
+    csv_form = form or CsvForm()
+
     def escaped(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
@@ -226,10 +266,11 @@ def write_predictions(
             part.to_json(stream, orient="records", lines=True, force_ascii=False)
         else:
             part = part if formulas else part.map(escaped).rename(columns=escaped)
-            form: Any = {"index": False, "lineterminator": "\n", "header": number == 0}
-            text = part.to_csv(**form)
+            how: Any = {"index": False, "lineterminator": "\n", "header": number == 0}
+            how |= {"sep": csv_form.delimiter, "decimal": csv_form.decimal}
+            text = part.to_csv(**how)
             if "\r" in text:  # which pandas does not quote, and readers take for the end of a line
-                text = part.to_csv(**form, quoting=csv.QUOTE_NONNUMERIC)
+                text = part.to_csv(**how, quoting=csv.QUOTE_NONNUMERIC)
             stream.write(text)
         stream.flush()  # these rows can be read at once
 
@@ -254,8 +295,8 @@ def _write_excel(parts: "Iterable[pd.DataFrame]", stream: Any) -> None:
     sheet.freeze_panes = "A2"
 
     def as_cell(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
+        if not (value and isinstance(value, str)):
+            return None if value == "" else value
         cell = cells.WriteOnlyCell(sheet)
         # openpyxl refuses control characters, and a cell holds 32,767 characters at most.
         cell.value = _NOT_IN_SHEET.sub("\N{REPLACEMENT CHARACTER}", value)[:_MAX_CELL]

@@ -175,8 +175,8 @@ class Schema:
             cure = (
                 f"keep one with columns={{{kept!r}: 'number'}}" if kept else spread_cure(names[0])
             )
-            text = "no feature column is left besides labels, identifiers, lists and empty columns"
-            raise table.error(f"{text}; {cure}", "columns")
+            text = "no feature column is left besides labels, identifiers, lists and columns that"
+            raise table.error(f"{text} are empty or the same in all rows; {cure}", "columns")
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
         texts = {n: [text or "" for text in table.strings(n)] for n in kinds if kinds[n] == "text"}

@@ -33,11 +33,26 @@ _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 # Errors of formulas, as spreadsheet programs write them in several languages.
 _MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 _MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
-# What people write before the sums below a table. Other sums and means are found by their values.
+# What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
-    *("total", "totals", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
+    *(
+        "total",
+        "totals",
+        "grand total",
+        "subtotal",
+        "sum",
+        "sums",
+        "summe",
+        "gesamt",
+        "gesamtsumme",
+    ),
+    *("gesamtergebnis", "endsumme", "zwischensumme", "σ", "average", "mean", "durchschnitt"),
+    *("mittelwert", "ø", "moyenne", "promedio", "gemiddelde", "total general", "total général"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
+FIRST_ROWS = 50
+"""Rows in which the names are looked for, and with which they are compared."""
+_MAX_ABOVE = 20  # rows above the names
 _MAX_BELOW = 10  # rows of totals and notes below the table
 # Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.
 _SUMMED = range(5, 100_000)
@@ -65,19 +80,22 @@ def take_header(
     option is given, or one of the `expected` columns is in its first row.
     """
     header = options.header
+    below = None if header is False else _find_second_header(columns, first)
+    is_merged = below is not None and _have_merged(columns, first, below)
     if header is None:
-        header = _find_header(columns, first, source, list(options.expected))
+        header = _find_header(columns, first, source, list(options.expected), below is not None)
+    elif not is_merged:  # the user says that there is one row of names
+        below = None
     names = [f"c{number}" for number in range(1, len(first) + 1)]
     if header:
-        below = _find_second_header(columns, first) if options.header is None else None
         n_rows = 1 if below is None else 2
         if below is None and _has_question_ids(columns):
             guesses.append(Guess("the questions below the names left out", ()))
             n_rows = 3
         if below is not None:
-            guesses.append(Guess("two rows of names read as one", ("header",)))
+            guesses.append(Guess("two rows of names read as one", () if is_merged else ("header",)))
             third = [column[2].as_py() for column in columns]
-            first = _join_headers(first, below)
+            first = _join_headers(first, below, {*options.expected})
             if not (first[0] or any(third[1:])):  # pandas has a row for the name of the index
                 first, n_rows = [third[0], *first[1:]], 3
         if options.trim:
@@ -167,19 +185,61 @@ def make_table(
 # ------------------------------------------------------------------------------ the header
 
 
+def count_above(rows: Sequence[Sequence[str | None]], expected: set[str]) -> int:
+    """Return how many of the first rows stand above the names, such as a title with a date.
+
+    The row of names follows an empty row and has an `expected` name. Or it has a word of its own in
+    each column, the rows above have empty cells, and it has an expected name or two of these hold:
+    it follows an empty row, the rows above fill half of the columns at most, it is unlike the rows
+    below.
+    """
+    cells = [[(cell or "").strip() for cell in row] for row in rows]
+    for number, names in enumerate(cells[:_MAX_ABOVE]):
+        above, below = cells[:number], cells[number + 1 :]
+        words = [name for name in names if name]
+        has_expected = not expected.isdisjoint(words)
+        is_after_gap = number > 0 and not any(above[-1])
+        if has_expected and (is_after_gap or number == 0):
+            return number
+        if number == 0 and all(names) and all(map(any, below[:_MAX_ABOVE])):
+            return 0
+        if number == 0 or len({*words}) < max(2, len(words)) or any(map(is_number, words)):
+            continue
+        used = [i for i, name in enumerate(names) if name or any(row[i] for row in below)]
+        n_above = max(sum(bool(row[i]) for i in used) for row in above)
+        is_found = n_above < len(used) == len(words)
+        if is_found and not has_expected:
+            is_unlike = False
+            for i in used:
+                values = [row[i] for row in below if row[i]]
+                is_found &= names[i] not in values
+                are_numbers = all(is_number(value) or is_number(value, ",") for value in values)
+                is_unlike |= bool(values) and (are_numbers or 2 * len({*values}) <= len(values))
+            is_found &= is_after_gap + (2 * n_above <= len(used)) + is_unlike > 1
+        if is_found:  # or the row above is the first of two that share names, as merged cells do
+            return number - any(name and name == above[-1][i] for i, name in enumerate(names))
+        if has_expected:
+            return 0
+    return 0
+
+
 def _find_header(
-    columns: Sequence[Any], first: Sequence[str | None], source: str, expected: list[str]
+    columns: Sequence[Any],
+    first: Sequence[str | None],
+    source: str,
+    expected: list[str],
+    is_header: bool,
 ) -> bool:
     """Return whether the first row is the header; refuse a table in which it may be data.
 
     A table whose columns are `expected` to have default names has none, as when the model was
-    fitted.
+    fitted. Otherwise the first row `is_header` if a second row of names is below.
     """
     if {*expected} & {*first}:
         return True
     if expected and all(map(_DEFAULT_NAME.fullmatch, expected)):
         return False
-    if not _looks_like_data(columns, first):
+    if is_header or not _looks_like_data(columns, first):
         return True
     shown = ", ".join(shorten(cell, 20)[1:-1] for cell in first[:4] if cell)
     raise FormatError(
@@ -223,37 +283,68 @@ def _find_second_header(
 
     It then has a word in each column without a name and no value that recurs beside others, and is
     unlike the rows below: it has a word where they have numbers or other words that recur, or no
-    value where all of them have one.
+    value where all of them have one. A name in both rows, as in merged cells, is enough, too.
     """
     if (all(first) and len({*first}) == len(first)) or len(columns[0]) < 3:
         return None
     second = [column[1].as_py() for column in columns]
     if second[0] and not first[0]:
         return None
+    is_merged = _have_merged(columns, first, second)
     has_choices = is_unlike = is_empty = False
-    for name, cell, column in zip(first, second, columns, strict=True):
+    followed = [*first[1:], None]
+    for name, after, cell, column in zip(first, followed, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
         values = _distinct(below)
         if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
             has_choices = True
             continue
         is_named = name or cell or column is columns[0]  # which may be an index
-        if cell in values or (cell is not None and is_number(cell)) or not is_named:
+        is_year = is_merged and not (name and after)  # in a group of columns
+        is_data = cell in values or (cell is not None and is_number(cell))
+        if (is_data and not is_year) or not is_named:
             return None
         n_cells = len(below) - below.null_count
         are_others = 0 < 2 * len(values) <= n_cells or (values and all(map(is_number, values)))
         is_unlike = is_unlike or bool(cell and are_others)
         is_empty = is_empty or (not cell and n_cells == len(below))
-    return second if is_empty or (is_unlike and not has_choices) else None
+    is_found = is_merged or is_empty or (is_unlike and not has_choices)
+    return second if is_found else None
 
 
-def _join_headers(upper: Sequence[str | None], lower: Sequence[str | None]) -> list[str | None]:
-    """Return the names in two rows: the lower ones, but for Response below several questions."""
-    followed = [*(bool(name) for name in upper[1:]), True]  # by a column of its own
-    return [
-        above if not below or (above and alone and lower.count(below) > 1) else below
-        for above, below, alone in zip(upper, lower, followed, strict=True)
-    ]
+def _have_merged(
+    columns: Sequence[Any], first: Sequence[str | None], second: Sequence[str | None]
+) -> bool:
+    """Return whether a name stands in two rows, as merged cells hold it, beside groups of names."""
+    both = [i for i, name in enumerate(first) if name and name == second[i]]
+    return not all(first) and any(first[i] not in _distinct(columns[i].slice(2)) for i in both)
+
+
+def _join_headers(
+    upper: Sequence[str | None], lower: Sequence[str | None], expected: set[str]
+) -> list[str | None]:
+    """Return the names in two rows: the lower ones, with those of their groups where they recur.
+
+    Questions of a survey are named by the upper row if Response stands below each of them. A name
+    with its group is taken, too, if it is `expected`.
+    """
+    followed = [*upper[1:], "end"]  # by a column of its own
+    grouped = {
+        below
+        for above, below, after in zip(upper, lower, followed, strict=True)
+        if not (above and after and upper.count(above) == 1)
+    }
+    names, group = list[str | None](), None
+    for above, below in zip(upper, lower, strict=True):
+        group = above or group
+        full = f"{group} / {below}" if group and below and group != below else None
+        if full and lower.count(below) > 1:
+            names.append(full if below in grouped else above)
+        elif full and is_number(str(below)):  # such as a year
+            names.append(full)
+        else:
+            names.append(full if full in expected else below or above)
+    return names
 
 
 def _has_question_ids(columns: Sequence[Any]) -> bool:
@@ -329,7 +420,7 @@ def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
 def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool:
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
     first = next(cell for cell in row if cell is not None)
-    if is_lacking and first.strip(": ").casefold() in _TOTALS:
+    if is_lacking and re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS:
         return True
     n_found = 0
     for cell, column in zip(row, above, strict=True):

@@ -1,5 +1,6 @@
 """CSV tables: the text is split into cells, among which columns of numbers are then found."""
 
+import codecs
 import csv
 import io
 import re
@@ -11,9 +12,9 @@ from itertools import chain, islice, takewhile
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import make_column, take_header
+from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
+from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
 csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
@@ -50,8 +51,6 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         guesses.append(Guess("comments at the top left out", ()))
     if start := find_names(text, delimiter or (named and named[1]), {*options.expected}):
         above, text = text[:start], text[start:]
-        if above.strip():
-            guesses.append(Guess("the lines above the names left out", ()))
     if delimiter is None:
         delimiter = named[1] if named else find_delimiter(text)
         if delimiter != ",":
@@ -63,12 +62,21 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise FormatError(source, "not a CSV table (the file is empty)")
     n_rows = max(text.count("\n"), text.count("\r"))
     budget.take_cells(n_rows + text.count(delimiter), len(first))
+    n_above, top = 0, [first, *islice(rows, FIRST_ROWS)]
+    if options.header is not False:
+        n_above = count_above(top, {*options.expected})
+    if n_above or above.strip():
+        guesses.append(Guess("the lines above the names left out", ()))
+    first, rows = top[n_above], chain(top[n_above + 1 :], rows)
     size = max(1, _BLOCK // len(first))
     blocks = chain([[first]], iter(lambda: list(islice(rows, size)), []))
     parts = [[make_column(cells) for cells in zip(*block, strict=True)] for block in blocks]
     chunked = import_optional("pyarrow").chunked_array
     columns = [chunked(column) for column in zip(*parts, strict=True)]
-    return take_header(columns, first, source, guesses, replace(options, delimiter=delimiter))
+    options = replace(options, delimiter=delimiter)
+    result = take_header(columns, first, source, guesses, options)
+    has_mark = raw.startswith(codecs.BOM_UTF8) or found != "utf-8"
+    return replace(result, csv=CsvForm.of(result, delimiter, has_mark))
 
 
 def _from_markdown(text: str, budget: Budget) -> str | None:

@@ -64,7 +64,7 @@ def _is_japanese(text: str) -> bool:
 
 
 def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
-    """Return where the table begins below a title: lines with at most one cell that is not empty.
+    """Return where the table begins below a title: lines with at most two cells that are not empty.
 
     It has three columns at least, as many in all its first rows, and no name that is `expected`
     stands above it.
@@ -78,12 +78,13 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
                 rows.append(row)
                 ends.append(reader.line_num)
         filled = [[cell for cell in row if cell.strip()] for row in rows]
-        top = next((i for i, row in enumerate(filled) if len(row) > 1), len(rows))
-        if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows) > len(rows) > 0:
-            return 0  # the first line has names
-        widths = {len(row) for row in rows[top:-1] or rows[top:] if row}  # the last may be cut
-        if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
-            best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
+        for most in (1, 2):  # cells of a line above the table
+            top = next((i for i, row in enumerate(filled) if len(row) > most), len(rows))
+            if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows) > len(rows) > 0:
+                return 0  # the first line has names
+            widths = {len(row) for row in rows[top:-1] or rows[top:] if row}  # the last may be cut
+            if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
+                best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
     return best[1]
 
 

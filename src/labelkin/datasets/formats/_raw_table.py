@@ -60,6 +60,29 @@ class Guess:
 
 
 @dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is written for the program from which another one comes, such as Excel."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, table: "RawTable", delimiter: str, has_mark: bool) -> "CsvForm":
+        """Return the form for the program that wrote this table; a comma or semicolon delimits.
+
+        A semicolon stands for countries with a decimal comma, unless numbers have a point. With
+        `has_mark`, the encoding has a byte order mark.
+        """
+        encoding, is_comma = "utf-8-sig" if has_mark else "utf-8", table.decimal == ","
+        if delimiter != ";" and (delimiter == "," or not is_comma):
+            return cls(encoding=encoding)
+        numbers = table.data.select_dtypes("floating")
+        has_points = not is_comma and (numbers % 1 > 0).any(axis=None)
+        return cls(";", "." if has_points else ",", encoding)
+
+
+@dataclass(frozen=True)
 class Options:
     """How a file is written and what is known about it, where it is given: see `read_table`."""
 
@@ -105,6 +128,8 @@ class RawTable:
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
+    csv: CsvForm | None = None
+    """How a CSV file is written that belongs to this one; None: it is of another format."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Values of those columns of a matrix that hold indices of values."""
     texts: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from labelkin._utils.files import FormatError, reason
 from labelkin._utils.limits import check_archive, read_part
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import make_column, take_header
+from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import have_commas, with_point
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
@@ -91,12 +91,17 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise FormatError(path, text, None, "sheet")
     # A title above the table: rows of one cell before wider ones.
     top = start = min(rows)
-    if len({column for cells in rows.values() for column in cells}) > 2:
+    columns = _columns_of(rows)
+    if len(columns) > 2:
         start = min((number for number, cells in rows.items() if len(cells) > 1), default=top)
+    if options.header is not False:
+        shown = range(start, min(start + FIRST_ROWS, max(rows) + 1))
+        first_rows = [[rows.get(i, {}).get(column) for column in columns] for i in shown]
+        start += count_above(first_rows, {*options.expected})
     if start > top:
-        guesses.append(Guess(f"the rows above row {start + 1} left out", ()))
+        guesses.append(Guess(f"the names in row {start + 1}, the rows above left out", ()))
         rows = {number: cells for number, cells in rows.items() if number >= start}
-    columns = sorted({column for cells in rows.values() for column in cells})
+        columns = _columns_of(rows)
     numbers = range(start, max(rows) + 1)
     budget.take_cells(len(numbers) * len(columns), len(columns))
     first = [rows[start].get(column) for column in columns]
@@ -116,6 +121,10 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     return replace(table, decimal=",") if commas else table
 
 
+def _columns_of(rows: _Rows) -> list[int]:
+    return sorted({column for cells in rows.values() for column in cells})
+
+
 def _choose(
     sheets: dict[str, Callable[[], _Cells]], sheet: str | None, expected: set[str], budget: Budget
 ) -> tuple[str, _Rows]:
@@ -132,7 +141,7 @@ def _choose(
     found: list[tuple[bool, int, str, _Rows]] = []
     for name in sheets if sheet is None else [sheet]:
         rows = _store(sheets[name](), budget)
-        is_table = len({column for cells in rows.values() for column in cells}) > 1  # and no cover
+        is_table = len(_columns_of(rows)) > 1  # and no cover
         found.append((not is_table, len(found), name, rows))
         is_expected = any(expected & {*rows[i].values()} for i in sorted(rows)[:10])
         if is_expected or (is_table and not expected):

@@ -27,7 +27,7 @@
       const found = await answer.json();
       if (!answer.ok) throw new Error(found.error);
       tell(found.notes.join("\n"));
-      return found.rows;
+      return found;
     } catch (error) {
       tell(error instanceof TypeError ? "The model cannot be reached; is labelkin serve running?" : error.message, true);
       return null;
@@ -96,7 +96,7 @@
     const found = !isEmpty && await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
     one("result").hidden = !found; // an earlier answer is not that of a refused row
     if (!found) return;
-    one("one").replaceChildren(explanation(found[0]));
+    one("one").replaceChildren(explanation(found.rows[0]));
     one("table-section").hidden = true;
     one("result").scrollIntoView({ block: "nearest" }); // on a phone it lies below the form
   }
@@ -108,10 +108,11 @@
       return;
     }
     const content = await file.arrayBuffer();
-    const rows = await predict(content, "text/csv");
-    one("table-section").hidden = !rows;
-    if (!rows) return;
-    table = { content, rows };
+    const found = await predict(content, "text/csv");
+    one("table-section").hidden = !found;
+    if (!found) return;
+    const { rows, csv } = found;
+    table = { content, rows, csv };
     one("table-title").textContent = `Predictions for ${file.name}`;
     one("head").replaceChildren(...["row", ...shown(), "predicted labels", "confidence"].map((name) => {
       const cell = make("th", name);
@@ -148,9 +149,9 @@
       return;
     }
     if (!row.explanation) {
-      const rows = await predict(table.content, "text/csv", String(row.row));
-      if (!rows) return;
-      row.explanation = rows[row.row - 1].explanation;
+      const found = await predict(table.content, "text/csv", String(row.row));
+      if (!found) return;
+      row.explanation = found.rows[row.row - 1].explanation;
     }
     const open = make("tr", undefined, { className: "open" });
     const cell = make("td", undefined, { colSpan: 3 + shown().length });
@@ -160,17 +161,23 @@
   }
 
   function download() {
-    const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    // Like the file that was read; for a spreadsheet, as the programs of the person's country do.
+    const hasComma = (0.5).toLocaleString().includes(",");
+    const { delimiter, decimal, encoding } = table.csv
+      ?? { delimiter: hasComma ? ";" : ",", decimal: hasComma ? "," : ".", encoding: "utf-8-sig" };
+    const quote = (value) => (/[",;\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const number = (value) => String(value).replace(".", decimal);
     const names = model.n_labels > model.labels.length ? [] : model.labels;
     const head = ["row", ...shown(), "predicted_labels", "confidence", ...names.map((name) => `probability_${name}`)];
-    const lines = [head.map(quote).join(",")];
+    const lines = [head.map(quote).join(delimiter)];
     for (const row of table.rows) {
       const known = shown().map((name) => quote(row.shown[name]));
       const labels = quote(row.labels.join(model.separator));
-      lines.push([row.row, ...known, labels, row.confidence, ...names.map((name) => row.probabilities[name])].join(","));
+      const figures = [row.confidence, ...names.map((name) => row.probabilities[name])];
+      lines.push([row.row, ...known, labels, ...figures.map(number)].join(delimiter));
     }
     const link = make("a", undefined, {
-      href: URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "text/csv" })),
+      href: URL.createObjectURL(new Blob([`${encoding === "utf-8" ? "" : "\ufeff"}${lines.join("\n")}\n`], { type: "text/csv" })),
       download: "predictions.csv",
     });
     link.click();
