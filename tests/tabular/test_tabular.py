@@ -351,6 +351,30 @@ def test_identifiers_of_repeated_rows_are_left_out(make):
     assert "a" in schema.columns
 
 
+@pytest.mark.parametrize(
+    ("name", "form", "is_one"),
+    [
+        ("code", "HBBW {}", True),
+        ("code", "RE 2025/{}", True),
+        ("Kunden-Nr.", "{}", True),
+        ("Rechnungsnummer", "{}", True),
+        ("Invoice No.", "{}", True),
+        ("InvoiceNo", "{}", True),
+        ("size", "{} cm", False),
+        ("casino", "{}", False),
+        ("title", "all about the room {}", False),
+    ],
+)
+@pytest.mark.parametrize("make", [str, int])
+def test_numbered_names_are_identifiers(make, name, form, is_one):
+    numbers = np.random.default_rng(0).permutation(400)[:40]
+    cells = [form.format(number) for number in numbers]
+    if make is int and form == "{}":
+        cells = [make(cell) for cell in cells]
+    data = table(**{name: cells, "x": np.arange(40) % 5, "y": [0, 1] * 20})
+    assert find(data).identifiers == (name,) * is_one
+
+
 def test_lists_of_words_are_texts():
     lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
     data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)

@@ -44,10 +44,12 @@ _MAX_DATE = 60
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # Letters of scripts without spaces between words; each four are counted as one more word.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
+# At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
+_NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(?i:(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|^id[\W_])"
-    r"|[a-z](Id|ID|Nr)$|^id[A-Z]"
+    r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
+    r"|[a-z](Id|ID|No)\.?$|^id[A-Z]"
     # What pandas calls an index without a name in a file.
     r"|^(Unnamed: |__index_level_|index_)\d",
 )
@@ -103,15 +105,19 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
 def is_identifier(table: RawTable, name: str) -> bool:
     """Return whether a column tells rows apart: distinct numbers, or distinct single words.
 
-    One named like an identifier does if nearly all of its values are distinct.
+    So do texts that differ in their numbers only, as INV 1 and INV 2 do. One named like an
+    identifier does if nearly all of its values are distinct.
     """
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
     cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
     least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
-    are_words = len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
-    return are_words and _are_distinct(name, cells)
+    if len(cells) < least or not _are_distinct(name, cells):
+        return False
+    are_words = max(len(cell.split()) for cell in cells) == 1
+    forms = {re.sub(r"\d+", "0", cell) for cell in cells}
+    return are_words or (len(forms) == 1 and _NUMBERED.fullmatch(*forms) is not None)
 
 
 def _are_distinct(name: str, values: Collection[Any]) -> bool:
@@ -162,7 +168,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
-    if wrong and is_identifier(table, name) and _IDENTIFIER_NAME.search(name):
+    are_codes = wrong or all(map(str.isdecimal, numbers))
+    if are_codes and _IDENTIFIER_NAME.search(name) and is_identifier(table, name):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal):
