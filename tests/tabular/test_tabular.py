@@ -375,6 +375,17 @@ def test_numbered_names_are_identifiers(make, name, form, is_one):
     assert find(data).identifiers == (name,) * is_one
 
 
+@pytest.mark.parametrize("letters", ["ACDEFGHIKLMNPQRSTVWY", "ACGT-"])
+def test_sequences_are_texts(letters):
+    rng = np.random.default_rng(0)
+    cells = ["".join(rng.choice([*letters], rng.integers(20, 90))) for _ in range(40)]
+    for repeats in (1, 2):
+        data = table(w=cells * repeats, y=[0, 1] * 20 * repeats)
+        schema = find(data)
+        assert (schema.columns, schema.unspaced) == ({"w": "text"}, ("w",))
+        assert guesses_of(data) == ["w: text"]
+
+
 def test_lists_of_words_are_texts():
     lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
     data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)

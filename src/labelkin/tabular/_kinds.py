@@ -21,6 +21,7 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import find_day_first, needs_order, parse_date
+from labelkin.tabular._text import count_words
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -42,8 +43,6 @@ _MAX_WORDS = 0.1
 _MAX_DATE = 60
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
-# Letters of scripts without spaces between words; each four are counted as one more word.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
@@ -116,6 +115,7 @@ def is_identifier(table: RawTable, name: str) -> bool:
     if len(cells) < least or not _are_distinct(name, cells):
         return False
     are_words = max(len(cell.split()) for cell in cells) == 1
+    are_words &= np.mean([*map(count_words, cells)]) < 2
     forms = {re.sub(r"\d+", "0", cell) for cell in cells}
     return are_words or (len(forms) == 1 and _NUMBERED.fullmatch(*forms) is not None)
 
@@ -234,7 +234,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_many = len(distinct) > _MAX_CATEGORIES
     if not are_codes and _holds_numbers(table, name):
         return "number"
-    words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
+    words = [*map(count_words, distinct)]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
