@@ -13,7 +13,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, encoding_guess
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
 csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
@@ -35,11 +35,9 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
     source, delimiter = str(budget.source), options.delimiter
-    guesses, above = [], ""
-    text, found = decode(raw, source, options.encoding)
+    text, encoding = decode(raw, source, options.encoding)
+    guesses, above = encoding_guess(encoding, options), ""
     budget.check(sys.getsizeof(text))  # four times the file for a single emoji
-    if options.encoding is None and found != "utf-8":
-        guesses.append(Guess(found, ("encoding",)))
     if delimiter is None and (written := _from_markdown(text, budget)) is not None:
         text, delimiter = written, ","
         guesses.append(Guess("a Markdown table", ("delimiter",)))
