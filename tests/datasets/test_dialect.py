@@ -31,6 +31,36 @@ def test_encodings_are_found(tmp_path, encoding, found):
     assert guesses == ([found] if found != "utf-8" else [])
 
 
+@pytest.mark.parametrize(
+    ("encoding", "review", "city"),
+    [
+        ("gb18030", "质量很好，但是送货太慢", "北京"),
+        ("cp949", "배송이 너무 늦었습니다", "서울"),
+        ("cp932", "商品がまだ届きません", "東京"),
+        ("cp950", "品質很好，可是送貨太慢", "台北"),
+        ("cp1251", "Товар пришёл вовремя", "МОСКВА"),
+        ("koi8-r", "Товар пришел вовремя", "Тула"),
+        ("cp1253", "Η ποιότητα είναι καλή", "Αθήνα"),
+        ("mac-roman", "Das Gerät läuft, größer als früher", "Köln"),
+        ("cp1252", "“L’été” coûte 5 €, né à …", "Ödenbüll"),
+        ("cp1252", "vielä N:ää ja Y:tä", "Töölö"),
+        ("cp1252", "größer, 20 °C, ½ m²", "Århus"),
+    ],
+)
+def test_encodings_of_scripts_are_found(tmp_path, encoding, review, city):
+    text = f"id,review,city\n1,fine,Rome\n2,{review.replace(',', '')},{city}\n"
+    columns, guesses = read(tmp_path, text, encoding)
+    assert (columns["review"][1], columns["city"][1]) == (review.replace(",", ""), city)
+    assert guesses == [encoding]
+
+
+@pytest.mark.parametrize("sign", [*"äéñøßÅÜœ€£§°²³½«“”’–…¿•©"])
+def test_a_single_sign_of_western_windows_is_found(tmp_path, sign):
+    for cell in (f"7{sign}", f"a{sign}b", f"{sign}llo", f"5 {sign}"):
+        columns, guesses = read(tmp_path, f"a,b\n{cell},1\nx,2\n", "cp1252")
+        assert (columns["a"], guesses) == ([cell, "x"], ["cp1252"])
+
+
 def test_a_given_encoding_is_kept(tmp_path):
     with pytest.raises(ValueError, match=r"NUL characters.*encoding=utf-16-le"):
         read(tmp_path, "a,b\n1,2\n", "utf-16-le")

@@ -383,6 +383,41 @@ def test_repeated_identifiers_and_folds_are_doubtful_features():
     assert [guess.text.split()[0] for guess in data.guesses if guess.doubtful] == ["split"]
 
 
+@pytest.mark.parametrize(
+    ("name", "form", "is_one"),
+    [
+        ("code", "HBBW {}", True),
+        ("code", "RE 2025/{}", True),
+        ("Kunden-Nr.", "{}", True),
+        ("Rechnungsnummer", "{}", True),
+        ("Invoice No.", "{}", True),
+        ("InvoiceNo", "{}", True),
+        ("size", "{} cm", False),
+        ("casino", "{}", False),
+        ("title", "all about the room {}", False),
+    ],
+)
+@pytest.mark.parametrize("make", [str, int])
+def test_numbered_names_are_identifiers(make, name, form, is_one):
+    numbers = np.random.default_rng(0).permutation(400)[:40]
+    cells = [form.format(number) for number in numbers]
+    if make is int and form == "{}":
+        cells = [make(cell) for cell in cells]
+    data = table(**{name: cells, "x": np.arange(40) % 5, "y": [0, 1] * 20})
+    assert find(data).identifiers == (name,) * is_one
+
+
+@pytest.mark.parametrize("letters", ["ACDEFGHIKLMNPQRSTVWY", "ACGT-"])
+def test_sequences_are_texts(letters):
+    rng = np.random.default_rng(0)
+    cells = ["".join(rng.choice([*letters], rng.integers(20, 90))) for _ in range(40)]
+    for repeats in (1, 2):
+        data = table(w=cells * repeats, y=[0, 1] * 20 * repeats)
+        schema = find(data)
+        assert (schema.columns, schema.unspaced) == ({"w": "text"}, ("w",))
+        assert guesses_of(data) == ["w: text"]
+
+
 def test_lists_of_words_are_texts():
     lists = [["olive oil", "rice"], [], None, ["sugar"]] * 5
     data = table(w=lists, pairs=[[{"a": 1}]] * 20, y=[0, 1] * 10)

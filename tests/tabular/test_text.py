@@ -305,7 +305,15 @@ def test_texts_without_spaces(estimator):
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("ภาษาไทยไม่มีช่องว่าง", True), ("私の CSV ファイル", True), ("한국어 문장", False), ("", False)],
+    [
+        ("ภาษาไทยไม่มีช่องว่าง", True),
+        ("私の CSV ファイル", True),
+        ("MKVLAAGIVGLCAKAYEK", True),
+        ("acgtacgtacgtacgtacgt", True),
+        ("한국어 문장", False),
+        ("a.muster@donaudampfschiff.example", False),
+        ("", False),
+    ],
 )
 def test_scripts_without_spaces(text, expected):
     assert is_unspaced([text]) == expected

@@ -430,7 +430,7 @@ def _removable(vectorizer: Any, text: str) -> dict[str, str]:
     """Return the words of a text as they are written, and the text without each of them.
 
     Words that the vectorizer knows come first: others matter to embeddings and n-grams only. In
-    scripts without spaces between words, two neighbouring characters are a word.
+    texts without spaces between words, two neighbouring characters are a word.
     """
     known = getattr(vectorizer, "vocabulary_", None)
     if vectorizer.analyzer == "char":

@@ -21,6 +21,7 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import find_day_first, needs_order, parse_date
+from labelkin.tabular._text import count_words
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -42,12 +43,12 @@ _MAX_WORDS = 0.1
 _MAX_DATE = 60
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
-# Letters of scripts without spaces between words; each four are counted as one more word.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
+# At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
+_NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
-    r"(?i:(^|[\W_])(id|ids|nr|no|number|nummer|key|uuid|guid|index|row|zeile)$|^id[\W_])"
-    r"|[a-z](Id|ID|Nr)$|^id[A-Z]"
+    r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
+    r"|[a-z](Id|ID|No)\.?$|^id[A-Z]"
     # What pandas calls an index without a name in a file.
     r"|^(Unnamed: |__index_level_|index_)\d",
 )
@@ -116,15 +117,20 @@ def _is_constant(column: Any) -> bool:
 def is_identifier(table: RawTable, name: str) -> bool:
     """Return whether a column tells rows apart: distinct numbers, or distinct single words.
 
-    One named like an identifier does if nearly all of its values are distinct.
+    So do texts that differ in their numbers only, as INV 1 and INV 2 do. One named like an
+    identifier does if nearly all of its values are distinct.
     """
     kind = table.kind(name)
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
     cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
     least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
-    are_words = len(cells) >= least and max(len(cell.split()) for cell in cells) == 1
-    return are_words and _are_distinct(name, cells)
+    if len(cells) < least or not _are_distinct(name, cells):
+        return False
+    are_words = max(len(cell.split()) for cell in cells) == 1
+    are_words &= np.mean([*map(count_words, cells)]) < 2
+    forms = {re.sub(r"\d+", "0", cell) for cell in cells}
+    return are_words or (len(forms) == 1 and _NUMBERED.fullmatch(*forms) is not None)
 
 
 def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
@@ -195,7 +201,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
-    if wrong and is_identifier(table, name) and _IDENTIFIER_NAME.search(name):
+    are_codes = wrong or all(map(str.isdecimal, numbers))
+    if are_codes and _IDENTIFIER_NAME.search(name) and is_identifier(table, name):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal):
@@ -260,7 +267,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_many = len(distinct) > _MAX_CATEGORIES
     if not are_codes and _holds_numbers(table, name):
         return "number"
-    words = [len(value.split()) + len(_UNSPACED.findall(value)) for value in distinct]
+    words = [*map(count_words, distinct)]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:

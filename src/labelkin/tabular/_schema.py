@@ -52,7 +52,7 @@ class Schema:
     ngrams: tuple[str, ...] = ()
     """Kinds of n-grams that texts have, for classifiers that gain by them."""
     unspaced: tuple[str, ...] = ()
-    """Columns of texts in scripts without spaces between words."""
+    """Columns of texts without spaces between words."""
     zero_based: bool | None = None
     """Whether the features of the LibSVM file of the training data counted from 0."""
     gaps: bool = False

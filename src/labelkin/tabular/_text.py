@@ -26,9 +26,11 @@ STATIC_COLUMNS = 256
 _BATCH = 4_096
 _PARTS = ("wordllama", "safetensors", "tokenizers")
 
-# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, a share of them from which texts have no
-# spaces between words, and the number of texts that are looked at.
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, and sequences of letters, as of proteins,
+# which are longer than words; a share of both from which texts have no spaces between words, and
+# the number of texts that are looked at.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_SEQUENCE = re.compile(r"[^\W\d_]{15,}|[A-Z*-]{15,}")
 _UNSPACED_SHARE, _UNSPACED_TEXTS = 0.3, 1_000
 
 # Parameters of the vectorizers of n-grams, the most of each kind (with twice as many, regressions
@@ -161,9 +163,17 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
-    """Return whether texts are in a script without spaces between words, such as Chinese."""
-    letters = "".join("".join(text.split()) for text in islice(texts, _UNSPACED_TEXTS))
-    return len(_UNSPACED.findall(letters)) > _UNSPACED_SHARE * len(letters)
+    """Return whether texts have no spaces between words, as in Chinese, or of DNA and proteins."""
+    parts = [part for text in islice(texts, _UNSPACED_TEXTS) for part in text.split()]
+    sizes = [len(part if _SEQUENCE.fullmatch(part) else _UNSPACED.findall(part)) for part in parts]
+    return sum(sizes) > _UNSPACED_SHARE * sum(map(len, parts))
+
+
+def count_words(text: str) -> int:
+    """Return the number of words of a text, estimated where there are no spaces between them."""
+    parts = text.split()
+    n_more = sum(len(part) // 15 for part in parts if _SEQUENCE.fullmatch(part))
+    return len(parts) + n_more + len(re.findall(f"{_UNSPACED.pattern}{{4}}", text))
 
 
 def affordable_ngrams(n_texts: int, n_characters: int, n_labels: int) -> tuple[str, ...]:
@@ -246,8 +256,9 @@ class TextFeatures(TransformerMixin, BaseEstimator):
     """Words of texts, embeddings, and optionally n-grams, side by side in one sparse matrix.
 
     Words are weighted by TF-IDF. Words of similar meaning have similar embeddings, also if they
-    never occur together in training; this helps most with few or short texts. In scripts without
-    spaces between words, such as Chinese, one to three characters take the place of words.
+    never occur together in training; this helps most with few or short texts. In texts without
+    spaces between words, such as Chinese ones and sequences of DNA, one to three characters take
+    the place of words.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from labelkin._utils.files import (
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import check_unique, find_labels, normal_form
 from labelkin.datasets.formats._dialect import decode, parse_plain_number
-from labelkin.datasets.formats._raw_table import NO_YES, Options, RawTable
+from labelkin.datasets.formats._raw_table import NO_YES, Options, RawTable, encoding_guess
 
 # Possessive quantifiers, so that matching takes linear time on any line.
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
@@ -52,7 +52,7 @@ def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """
     path = budget.source
     budget.check_lines(raw)
-    text, _ = decode(raw, path, options.encoding)
+    text, encoding = decode(raw, path, options.encoding)
     lines = enumerate((match[1].strip() for match in _LINE.finditer(text)), start=1)
     relation, attributes = _read_header(lines, path)
     data = _read_rows(lines, attributes, budget)
@@ -64,7 +64,9 @@ def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
         label_names = [names[i] for i in find_labels(int(count[1]), names, path)]
     nominal = {one.name: one.values for one in attributes if one.codes is not None}
     texts = tuple(one.name for one in attributes if one.is_text)
-    return RawTable(str(path), data, names, label_names, nominal=nominal, texts=texts)
+    table = RawTable(str(path), data, names, label_names, nominal=nominal, texts=texts)
+    table.guesses += encoding_guess(encoding, options)
+    return table
 
 
 class _Attribute:

@@ -14,7 +14,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
-from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable
+from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable, encoding_guess
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
 csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
@@ -36,11 +36,9 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     Delimiter, encoding and decimal mark are guessed from the content unless they are given.
     """
     source, delimiter = str(budget.source), options.delimiter
-    guesses, above = [], ""
-    text, found = decode(raw, source, options.encoding)
+    text, encoding = decode(raw, source, options.encoding)
+    guesses, above = encoding_guess(encoding, options), ""
     budget.check(sys.getsizeof(text))  # four times the file for a single emoji
-    if options.encoding is None and found != "utf-8":
-        guesses.append(Guess(found, ("encoding",)))
     if delimiter is None and (written := _from_markdown(text, budget)) is not None:
         text, delimiter = written, ","
         guesses.append(Guess("a Markdown table", ("delimiter",)))
@@ -75,7 +73,7 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     columns = [chunked(column) for column in zip(*parts, strict=True)]
     options = replace(options, delimiter=delimiter)
     result = take_header(columns, first, source, guesses, options)
-    has_mark = raw.startswith(codecs.BOM_UTF8) or found != "utf-8"
+    has_mark = raw.startswith(codecs.BOM_UTF8) or encoding != "utf-8"
     return replace(result, csv=CsvForm.of(result, delimiter, has_mark))
 
 

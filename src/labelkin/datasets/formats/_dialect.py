@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
@@ -19,10 +19,10 @@ import numpy as np
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason, shorten
 from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._encodings import rank_encodings
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
-_KANA = re.compile("[\u3041-\u30fe]")
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -33,12 +33,10 @@ _MARKS = {
 def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
     """Return the text, in Unicode's normal form, and its encoding, guessed if None.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, cp932 if they are valid
-    and make Japanese, else cp1252, the encoding of Windows that differs little from latin-1.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, else the encoding that
+    makes the most likely characters.
     """
-    mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
-    guesses = [mark] if mark else ["utf-8", "cp932", "cp1252", "latin-1"]
-    for candidate in guesses if encoding is None else [encoding]:
+    for candidate in _guess_encodings(raw) if encoding is None else [encoding]:
         try:
             text = raw.decode(candidate)
         except LookupError:
@@ -47,20 +45,21 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
             wrong = f"the text is not {candidate} ({reason(error, 80)})"
             cure = "pass its encoding, as in encoding=latin-1"
             continue
-        if candidate == "cp932" and encoding is None and not _is_japanese(text):
-            continue
         if "\0" not in text:
             text = text.removeprefix("\ufeff")
             return normal_form(text), "utf-8" if candidate == "utf-8-sig" else candidate
         wrong = "this is not text (it holds NUL characters)"
         cure = "if it is in another encoding, pass it, as in encoding=utf-16-le"
+        break
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
 
 
-def _is_japanese(text: str) -> bool:
-    """Return whether kana are a tenth of all characters that are not in ASCII, or more."""
-    n_others = len(text) - len(text.encode("ascii", "ignore"))
-    return 0 < n_others <= 10 * sum(1 for _ in _KANA.finditer(text))
+def _guess_encodings(raw: bytes) -> Iterator[str]:
+    """Yield encodings that a text may have, the most likely one first."""
+    mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+    yield mark or "utf-8"
+    if mark is None:
+        yield from rank_encodings(raw)
 
 
 def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:

@@ -14,7 +14,14 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
 from labelkin.datasets.formats._columns import normal_form, respell, split_names
 from labelkin.datasets.formats._dialect import decode
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, name_columns
+from labelkin.datasets.formats._raw_table import (
+    Guess,
+    Options,
+    RawTable,
+    as_string,
+    encoding_guess,
+    name_columns,
+)
 
 _CURE = "write one object per line, or one array of objects"
 # Of a field that is an object in a list.
@@ -31,7 +38,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     path = str(budget.source)
     budget.take(2 * len(raw) + _VALUE_BYTES * raw.count(b","))
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
-    text, _found = decode(raw, path, options.encoding)
+    text, encoding = decode(raw, path, options.encoding)
     try:
         parsed = _parse(text, path)
         expected = {*map(normal_form, options.expected)}
@@ -58,7 +65,8 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, _renamed = name_columns(given, path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
-    guesses = [Guess(f"the rows in {place}", ())] if place else []
+    guesses = encoding_guess(encoding, options)
+    guesses += [Guess(f"the rows in {place}", ())] if place else []
     spelled, respelled = respell(names, options.expected)
     guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
     fields = dict(zip(map(str, spelled), names, strict=True))

@@ -102,6 +102,12 @@ class Options:
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
 
+def encoding_guess(encoding: str, options: Options) -> list[Guess]:
+    """Return the encoding that was found as a guess, unless it is UTF-8 or was given."""
+    is_said = options.encoding is None and encoding != "utf-8"
+    return [Guess(encoding, ("encoding",))] if is_said else []
+
+
 @dataclass
 class RawTable:
     """The rows of a file, before features are made of them."""
