@@ -128,9 +128,10 @@ def is_identifier(table: RawTable, name: str) -> bool:
     if len(cells) < least or not _are_distinct(name, cells):
         return False
     are_words = max(len(cell.split()) for cell in cells) == 1
-    are_words &= np.mean([*map(count_words, cells)]) < 2
-    forms = {re.sub(r"\d+", "0", cell) for cell in cells}
-    return are_words or (len(forms) == 1 and _NUMBERED.fullmatch(*forms) is not None)
+    if are_words and np.mean([*map(count_words, cells)]) < 2:
+        return True
+    form, *others = {re.sub(r"\d+", "0", cell) for cell in cells}
+    return not others and _NUMBERED.fullmatch(form) is not None
 
 
 def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
