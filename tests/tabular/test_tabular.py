@@ -157,6 +157,22 @@ def test_points_mean_day_first_whatever_the_training_rows_have():
         assert parse_date(text, day_first=False) == parse_date("2025-04-02", day_first=False)
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre",
+        "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro",
+        "januari februari maart april mei juni juli augustus september oktober november",
+        "gen feb mar apr mag giu lug ago set ott nov",
+        "jan fev mar abr mai jun jul ago set out nov",
+    ],
+)
+def test_months_of_languages(names):
+    found = [parse_date(f"1 {name} 2025", day_first=False).month for name in names.split()]
+    assert found == [*range(1, 12)]
+    assert str(parse_date("1º de dezembro de 2025", day_first=False)) == "2025-12-01 00:00:00"
+
+
 def test_html_in_texts_is_said():
     texts = [
         f"<p>Hello,<br>please help {i}</p>" if i % 6 == 0 else f"no tag in it {i}"
@@ -475,6 +491,8 @@ def test_a_date_before_many_spaces_takes_linear_time():
         "March 14, 2025 2:05 PM", "14-Mar-25 14:05", "14MAR2025 14:05", "14. März 2025, 14:05",
         "Fri, 14 Mar 2025 14:05:00 +0000", "Fri Mar 14 14:05:00 +0000 2025", "14 mars 2025 14:05",
         "Friday, March 14th, 2025 2:05 PM", "2025/03/14 2:05:00 PM GMT+1", "14/Mar/2025 14:05 CET",
+        "venerdì 14 marzo 2025 14:05", "vrijdag 14 maart 2025 14:05", "14 mrt. 2025 14:05",
+        "sexta-feira, 14 de março de 2025 14:05", "14 de marzo del 2025, 14:05",
     ],
 )  # fmt: skip
 def test_dates_with_words(text):
@@ -483,7 +501,15 @@ def test_dates_with_words(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["March 2025", "Mar-25", "14 Marketing 2025", "3/14/2025 14:05 PM", "31 Feb 2025", "May 1425"],
+    [
+        "14 de marzo",
+        "March 2025",
+        "Mar-25",
+        "14 Marketing 2025",
+        "3/14/2025 14:05 PM",
+        "31 Feb 2025",
+        "May 1425",
+    ],
 )
 def test_no_dates(text):
     assert parse_date(text, day_first=False) is None

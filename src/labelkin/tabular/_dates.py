@@ -28,23 +28,28 @@ _TIME = (
 _YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
 _YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
 _CHARACTERS = re.compile(r"(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]")  # 2025年3月14日
-# Fri, 14 Mar 2025, 14-Mar-25 or March 14, 2025; a weekday may stand before each.
-_WORD, _NTH = r"([^\W\d_]{3,12})", r"(?:\.|st|nd|rd|th)?"
+# 14 Mar 2025, 14-Mar-25, March 14, 2025 or 14 de marzo de 2025; a weekday may stand before each.
+_WORD, _NTH, _OF = r"([^\W\d_]{3,12})", r"(?:\.|[ºª°]|st|nd|rd|th|er)?", r"(?:del?\s++)?"
 _NAMED = re.compile(
-    rf"\s*+(?:[^\W\d_]{{2,12}}[.,]*+\s++)?(?:(\d{{1,2}}){_NTH}[\s/-]*+{_WORD}[\s.,/-]*+"
+    rf"\s*+(?:[^\W\d_][^\s\d.,]{{1,14}}[.,]*+\s++)?"
+    rf"(?:(\d{{1,2}}){_NTH}[\s/-]*+{_OF}{_WORD}[\s.,/-]*+{_OF}"
     rf"|{_WORD}\.?[\s-]*+(\d{{1,2}}){_NTH}[\s,-]++)(\d{{4}}|\d{{2}}){_TIME}\s*"
 )
 # Fri Mar 14 14:05:00 +0000 2025, with the year after the time.
 _YEAR_AFTER = re.compile(rf"(\D{{6,20}}\d{{1,2}})( [\d:]{{5,8}}(?: {_ZONE})?)( \d{{4}})")
-# In English, German, French and Spanish; three letters are enough.
+# In English, German, French, Spanish, Italian, Portuguese and Dutch; three letters are enough.
 _MONTHS = {
     name[:end]: number
     for number, names in reversed([*enumerate((
-        "january januar jänner janvier enero", "february februar février febrero",
-        "march märz mrz maerz mars marzo", "april avril abril", "may mai mayo",
-        "june juni juin junio", "july juli juillet julio", "august août agosto",
-        "september septembre septiembre", "october oktober octobre octubre",
-        "november novembre noviembre", "december dezember décembre diciembre",
+        "january januar jänner janvier enero gennaio janeiro januari",
+        "february februar février febrero febbraio fevereiro februari",
+        "march märz mrz maerz mars marzo março maart mrt", "april avril abril aprile",
+        "may mai mayo maggio maio mei", "june juni juin junio giugno junho",
+        "july juli juillet julio luglio julho", "august août agosto augustus",
+        "september septembre septiembre settembre setembro",
+        "october oktober octobre octubre ottobre outubro",
+        "november novembre noviembre novembro",
+        "december dezember décembre diciembre dicembre dezembro",
     ), start=1)])
     for name in names.split()
     for end in range(3, len(name) + 1)
