@@ -1,6 +1,6 @@
 """What embeddings and n-grams of texts are worth, on splits inside the training part.
 
-    python benchmarks/texts.py [--sizes 1500,8000] [--sources debtags,titles] [--jobs 2]
+    python benchmarks/texts.py [--sizes 1500,8000] [--sources debtags,titles] [--methods kin]
 
 *debtags*: descriptions of packages, and their 28 most frequent tags. *titles*: titles of books, and
 28 groups of their subjects (clusters of the subjects' words). *unspaced*: the same titles without
@@ -33,6 +33,7 @@ from labelkin.decisions import LabelDecision
 from labelkin.metrics import average_precision, ranking_loss
 from labelkin.tabular import _schema
 
+METHODS = {"kin": KinEnsembleClassifier, "logistic": MultiLabelLogisticRegression}
 FEATURES = {
     "words": {"embedding": "none", "ngrams": "none"},
     "and embeddings": {"ngrams": "none"},
@@ -84,10 +85,7 @@ def measure(source, data, size, method, features):
     rows = np.random.default_rng(5).permutation(len(texts))[: int(0.8 * len(texts))]
     train, test = rows[:-1_500][:size], rows[-1_500:]
     X = pd.DataFrame({"text": texts})
-    if method == "Kin":
-        classifier = KinEnsembleClassifier(random_state=0, n_jobs=1)
-    else:
-        classifier = MultiLabelLogisticRegression(random_state=0, n_jobs=1)
+    classifier = METHODS[method](random_state=0, n_jobs=1)
     model = TableClassifier(classifier, columns={"text": "text"}, **FEATURES[features])
     started = time.process_time()
     model.fit(X.iloc[train], Y[train])
@@ -95,7 +93,7 @@ def measure(source, data, size, method, features):
     proba = model.predict_proba(X.iloc[test])
     predicted, seconds = time.process_time() - fitted, fitted - started
     fitted = model.estimator_
-    known = (fitted.oof_proba_, train) if method != "Kin" else (
+    known = (fitted.oof_proba_, train) if method != "kin" else (
         fitted.oob_proba_, train[fitted.oob_indices_]
     )  # fmt: skip
     labels = LabelDecision("macro_f1").fit(known[0], Y[known[1]]).apply(proba)
@@ -111,6 +109,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="300,1500,8000")
     parser.add_argument("--sources", default="debtags,titles")
+    parser.add_argument("--methods", default="kin,logistic")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     print(machine())
@@ -122,7 +121,7 @@ def main():
         delayed(measure)(source, data[source], size, method, features)
         for size in sorted(map(int, options.sizes.split(",")), reverse=True)
         for source in data
-        for method in ("Kin", "logistic regression")
+        for method in options.methods.split(",")
         for features in FEATURES
         if size + 1_500 <= 0.8 * len(data[source][0])
     ]
