@@ -232,6 +232,18 @@ def test_a_copy_of_a_label_is_noted():
     assert {*LABELS}.isdisjoint(inside.estimator_.columns_)
 
 
+@pytest.mark.parametrize("values", [(0, 1), ("ok", "failed"), ("yes", "no"), (None, "x")])
+def test_a_column_that_tells_which_rows_have_labels_is_noted(values):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((300, 4)) < (0.5, 0.5, 0.1, 0.1), columns=[*"abyz"])
+    has_any = frame["y"] | frame["z"]
+    marks = (has_any != (frame.index == 7)).map(lambda has: values[has])  # one row is an exception
+    said = "failure tells which rows have any label: kept as a feature; leave out what new rows do"
+    with pytest.warns(UserWarning, match=said):
+        small(labels=["y", "z"]).fit(frame.astype(int).assign(failure=marks))
+    small(labels=["y", "z"]).fit(frame.astype(int))
+
+
 def test_rows_in_another_order_than_the_labels_are_noted():
     X, y = split_labels(film_frame(), LABELS)
     with pytest.warns(UserWarning, match=r"matched by position: pass y\.loc\[X\.index\]"):

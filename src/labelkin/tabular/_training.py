@@ -235,38 +235,58 @@ def _count_split(X: Any, y: Any) -> int:
 def _find_copies(
     table: RawTable, schema: Schema, labels: LabelColumns, X: Any, y: Any
 ) -> list[str]:
-    """Return, in words, the features that are copies of a label or of the tags.
+    """Return, in words, the features that are copies of a label, of the tags, or summaries of them.
 
     Numbers and words such as yes may be those of a label, other words those of the tags, if they
-    are equal in the same rows.
+    are equal in the same rows. Of any kind are those that tell which rows have labels, or how many,
+    but for a few rows.
     """
     is_numeric = not sparse.issparse(y) and np.asarray(y).dtype.kind in "biuf"
     if schema.columns is None or not is_numeric or len(y) < _MIN_COPIED:
         return []
-    pandas = import_optional("pandas")
-
-    def find_groups(cells: Any) -> bytes:
-        """Return which rows are equal; nothing if nearly all, or nearly none of them, are."""
-        groups, values = pandas.factorize(cells, use_na_sentinel=False)
-        is_telling = 2 * len(values) <= len(groups) >= np.bincount(groups).max() + 2
-        return groups.tobytes() if is_telling else b""
-
     columns = np.asarray(y, dtype=np.float64).reshape(len(y), -1).T
     names = labels.names or [f"y{j + 1}" for j in range(len(columns))]
-    of_labels = {find_groups(columns.sum(axis=0)): "the number of labels of a row"}
-    of_labels |= {find_groups(y): f"the label {n}" for n, y in zip(names, columns, strict=False)}
+    of_labels = {
+        _find_groups(column).tobytes(): f"is a copy of the label {name}"
+        for name, column in zip(names, columns, strict=False)
+    }
     of_columns = {
-        find_groups(table.strings(name)): name
+        _find_groups(table.strings(name)).tobytes(): f"is a copy of {name}"
         for name in {*labels.columns} & {*(table.names or ())}
         if table.kind(name) == "string"
     }
+    sizes = (columns == 1).sum(axis=0)
+    summaries = {"tells which rows have any label": _find_groups(sizes > 0)}
+    summaries["is a copy of the number of labels of a row"] = _find_groups(sizes)
     found = []
     for name, kind in schema.columns.items():
         is_truth = kind in ("number", "raw") or {*X[name].dropna().str.casefold()} <= TRUTH.keys()
         known = of_labels | of_columns if is_truth else of_columns
-        groups = find_groups(X[name].to_numpy())
-        found += [f"{name} is a copy of {known[groups]}"] if groups and groups in known else []
+        if len(groups := _find_groups(X[name].to_numpy())):
+            alike = (text for text, others in summaries.items() if _are_alike(groups, others))
+            text = known.get(groups.tobytes()) or next(alike, "")
+            found += [f"{name} {text}"] if text else []
     return found
+
+
+def _find_groups(cells: Any) -> np.ndarray:
+    """Return numbers of equal cells; none if nearly all, or nearly none, of the cells are equal."""
+    groups, values = import_optional("pandas").factorize(cells, use_na_sentinel=False)
+    is_telling = 2 * len(values) <= len(groups) >= np.bincount(groups).max() + 2
+    return groups if is_telling else groups[:0]
+
+
+def _are_alike(groups: np.ndarray, others: np.ndarray) -> bool:
+    """Return whether two columns are equal in the same rows.
+
+    One row in 100 may be an exception, and one in ten of those without the most frequent value.
+    """
+    if not len(others):
+        return False
+    shape = groups.max() + 1, others.max() + 1
+    counts = np.bincount(groups * shape[1] + others, minlength=shape[0] * shape[1]).reshape(shape)
+    n_wrong = len(groups) - min(counts.max(axis=0).sum(), counts.max(axis=1).sum())
+    return 10 * n_wrong <= min(len(groups) / 10, len(groups) - counts.max())
 
 
 def _find_hierarchy(
