@@ -35,7 +35,8 @@ _MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
-# Exports repeat some rows: of a column named like an identifier, one value in ten may recur.
+# Exports repeat some rows: of a column named like an identifier, one value in ten may recur, and of
+# addresses and words with digits. One number in ten may be missing.
 _MIN_DISTINCT = 0.9
 # Of a column of numbers or dates, one filled cell in ten may hold words, which are read as missing.
 _MAX_WORDS = 0.1
@@ -45,6 +46,7 @@ _MAX_DATE = 60
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
+_ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
@@ -117,8 +119,8 @@ def _is_constant(column: Any) -> bool:
 def is_identifier(table: RawTable, name: str) -> bool:
     """Return whether a column tells rows apart: distinct numbers, or distinct single words.
 
-    So do texts that differ in their numbers only, as INV 1 and INV 2 do. One named like an
-    identifier does if nearly all of its values are distinct.
+    So do texts that differ in their numbers only, as INV 1 and INV 2 do. Of one named like an
+    identifier, and of addresses and words with digits, nearly all values are distinct.
     """
     kind = table.kind(name)
     if kind == "number":
@@ -155,19 +157,23 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
 
 
 def _are_distinct(name: str, values: Collection[Any]) -> bool:
-    share = _MIN_DISTINCT if _IDENTIFIER_NAME.search(name) else 1
-    return len({*values}) >= share * len(values)
+    n, n_distinct = len(values), len({*values})
+    if n_distinct == n or n_distinct < _MIN_DISTINCT * n:
+        return n_distinct == n
+    n_codes = sum(_ADDRESS_OR_CODE.fullmatch(str(value)) is not None for value in values)
+    return bool(_IDENTIFIER_NAME.search(name)) or n_codes >= _MIN_DISTINCT * n
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
     They are if they are distinct integers and the column is named like one, they are in order, or
-    they are long and of equal length. One named like it may have a few twice.
+    they are long and of equal length. One named like it may have a few twice. A few are missing.
     """
+    n_rows, numbers = len(numbers), numbers[~np.isnan(numbers)]
     n = len(numbers)
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-    if n < 5 or not is_whole or not _are_distinct(name, numbers):
+    if n < max(5, _MIN_DISTINCT * n_rows) or not is_whole or not _are_distinct(name, numbers):
         return False
     if _IDENTIFIER_NAME.search(name):
         return True
