@@ -580,6 +580,26 @@ def test_identifiers_keep_their_zeros(here, capsys):
     assert "confidence: the probability that the decision" in shown.err
 
 
+def test_rows_are_named_by_the_identifier_without_gaps(here, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"url": [f"http://x.org/{i}" for i in range(60)]})
+    frame.loc[frame.index % 5 < 2, "url"] = None
+    frame = frame.assign(code=[f"c{i}" for i in range(60)], ID=rng.permutation(60) + 500)
+    frame = frame.assign(x=rng.integers(5, size=60), y=[0, 1] * 30)
+    for absent in ([], ["ID"], ["ID", "code"]):
+        frame.drop(columns=absent).to_csv("t.csv", index=False)
+        frame.drop(columns=absent).head(9).to_csv("new.csv", index=False)
+        ok("fit", "t.csv", "--labels", "y", "--model", "mlknn", "--overwrite")
+        ok("predict", "model.labelkin", "new.csv", "--out", "p.csv", "--overwrite")
+        used = ["ID", "code", "url"][len(absent)]
+        assert rows_of("p.csv")[0][0] == used
+        assert rows_of("p.csv")[1][0] == str(frame[used][0] if len(absent) < 2 else "")
+        capsys.readouterr()
+        ok("explain", "model.labelkin", "new.csv")
+        nearest = capsys.readouterr().out
+        assert ("  training row " in nearest) == (used == "url")
+
+
 def test_labels_are_written_with_the_separator_of_training(here):
     text = (here / "posts.csv").read_text().replace("; ", "|")
     (here / "posts.csv").write_text(text)

@@ -213,7 +213,7 @@ class Explanation:
             if self.row_effects is not None:
                 entry["rows"] = [
                     {"row": row + self.first_row, "score": round(value, 6)}
-                    | ({} if self.row_ids is None else {"id": str(self.row_ids[row])})
+                    | ({"id": self._id_of(row)} if self._id_of(row) else {})
                     for sign in (1, -1)
                     for row, value in self.strongest_rows(j, sign, _FOR_AND_AGAINST)
                 ]
@@ -375,11 +375,14 @@ class Explanation:
             cells.append([member["member"], f"{member['weight']:.2f}", *added])
         return cells
 
+    def _id_of(self, row: int) -> str:
+        """Return the name of a training row; empty if it has none."""
+        return "" if self.row_ids is None else str(self.row_ids[row])
+
     def _row_in_words(self, place: int) -> str:
         row, labels = int(self.rows[place]), self.row_labels
         marked: Any = [] if labels is None else np.flatnonzero(labels[place])
         tags = ", ".join(self.label_names[j] for j in marked)
         words = "" if self.row_names is None else self.row_names(row)
-        number = f"training row {row + self.first_row}"
-        shown = number if self.row_ids is None else str(self.row_ids[row])
+        shown = self._id_of(row) or f"training row {row + self.first_row}"
         return f"{f'{shown} {words}'.strip()}: {tags or 'no label'}"

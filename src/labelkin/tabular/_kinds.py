@@ -116,6 +116,16 @@ def _is_constant(column: Any) -> bool:
     return len(column) > 1 and column.nunique(dropna=False) == 1
 
 
+def find_identifiers(table: RawTable, names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the columns that tell rows apart, the best names of rows first.
+
+    They have no gaps, or are named like an identifier.
+    """
+    found = [name for name in names if is_identifier(table, name)]
+    gaps = {name: bool(table.column(name).isna().any()) for name in found}
+    return tuple(sorted(found, key=lambda name: (gaps[name], not _IDENTIFIER_NAME.search(name))))
+
+
 def is_identifier(table: RawTable, name: str) -> bool:
     """Return whether a column tells rows apart: distinct numbers, or distinct single words.
 

@@ -93,9 +93,10 @@ def predict_frame(
 
 
 def identifiers_of(table: RawTable, schema: Schema) -> dict[str, list[str]]:
-    """Return the first column of identifiers, if the table has one."""
+    """Return the column of identifiers with the fewest gaps, the first of several."""
     present = getattr(table.data, "columns", ())
-    known = [name for name in schema.identifiers if name in present][:1]
+    known = [name for name in schema.identifiers if name in present]
+    known = sorted(known, key=lambda name: table.column(name).isna().sum())[:1]
     return {name: as_written(table, name) for name in known}
 
 

@@ -24,7 +24,7 @@ from labelkin.datasets.formats._dialect import (
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
-from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
+from labelkin.tabular._kinds import Embedding, Kind, Scale, find_identifiers, find_kind
 from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
@@ -66,7 +66,10 @@ class Schema:
     n_rows: int = 0
     """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
-    """Columns of the training data that told its rows apart and are not learned from."""
+    """Columns of the training data that told its rows apart and are not learned from.
+
+    The best names of rows come first: those without gaps, and those named like an identifier.
+    """
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
@@ -210,7 +213,7 @@ class Schema:
             trend=trend,
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
-            identifiers=tuple(name for name in others if is_identifier(table, name)),
+            identifiers=find_identifiers(table, others),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
