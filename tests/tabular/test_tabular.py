@@ -345,8 +345,14 @@ def test_identifiers_are_left_out():
 def test_columns_that_are_the_same_in_all_rows_are_left_out():
     data = table(country=["de"] * 9, year=[2026] * 9, mark=["x", None, "x"] * 3, y=[0, 1, 1] * 3)
     assert find(data).columns == {"mark": "category"}
-    assert "year left out: it is the same in all rows" in guesses_of(data)
+    assert guesses_of(data) == ["2 columns left out, which are the same in all rows: country, year"]
     assert find(data, columns={"year": "number"}).columns.keys() == {"year", "mark"}
+    assert guesses_of(data)[1] == "country left out: it is the same in all rows"
+    data = table(x=[1, 2, 2] * 3, **dict.fromkeys("abcdefg", [None] * 9), y=[0, 1, 1] * 3)
+    assert find(data).columns == {"x": "number"}
+    (guess,) = data.guesses
+    assert guess.text == "7 columns left out, which are empty: a, b, c, d, e and 2 more"
+    assert guess.arguments == ()  # no kind of column makes use of them
     with pytest.raises(ValueError, match=r"besides .* columns that are empty or the same in all"):
         find(table(country=["de"] * 9, y=[0, 1, 1] * 3))
 
@@ -632,6 +638,11 @@ def test_a_value_far_outside_is_always_named():
         schema.read(table(price=[*range(n), typo, np.nan]), notes)
         assert notes[0].startswith(
             f"t.csv: 1 of 62 rows has price {way} any in training (farthest: {typo} in row 61)"
+        )
+        notes = []
+        schema.read(table(price=[typo]), notes)  # a single row may have been any of a file
+        assert notes[0].startswith(
+            f"t.csv: 1 of 1 row has price {way} any in training (farthest: {typo});"
         )
 
 

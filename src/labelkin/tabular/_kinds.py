@@ -76,12 +76,6 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         _holds_numbers(table, name, is_certain=True)
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
-    if kind == "missing":
-        table.guesses.append(Guess(f"{name} left out: it is empty", ("category",)))
-        return None
-    if kind in ("number", "string", "date") and _is_constant(table.column(name)):
-        table.guesses.append(Guess(f"{name} left out: it is the same in all rows", ("category",)))
-        return None
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
@@ -112,8 +106,19 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     return _kind_of_strings(table, name)
 
 
-def _is_constant(column: Any) -> bool:
-    return len(column) > 1 and column.nunique(dropna=False) == 1
+def find_constant(table: RawTable, names: Iterable[str]) -> list[str]:
+    """Return those of the columns that are empty or the same in all rows; they are left out."""
+    kinds = {name: table.kind(name) for name in names}
+    empty = [name for name, kind in kinds.items() if kind == "missing"]
+    plain = [name for name, kind in kinds.items() if kind in ("number", "string", "date")]
+    same = [name for name in plain if table.n_rows > 1 and table.column(name).nunique(False) == 1]
+    for found, text, cures in ((empty, "empty", ()), (same, "the same in all rows", ("category",))):
+        if len(found) == 1:
+            table.guesses.append(Guess(f"{found[0]} left out: it is {text}", cures))
+        elif found:
+            text = f"{len(found):,} columns left out, which are {text}: {join_names(found)}"
+            table.guesses.append(Guess(text, cures))
+    return empty + same
 
 
 def find_identifiers(table: RawTable, names: Iterable[str]) -> tuple[str, ...]:

@@ -24,7 +24,14 @@ from labelkin.datasets.formats._dialect import (
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
-from labelkin.tabular._kinds import Embedding, Kind, Scale, find_identifiers, find_kind
+from labelkin.tabular._kinds import (
+    Embedding,
+    Kind,
+    Scale,
+    find_constant,
+    find_identifiers,
+    find_kind,
+)
 from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
@@ -171,7 +178,8 @@ class Schema:
             read = [name for name in names if columns.get(name, "number") == "number"]
             table.decimal = table.find_decimal(read)
             table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
-        found = {name: find_kind(table, name, columns.get(name)) for name in names}
+        constant = find_constant(table, [name for name in names if name not in columns])
+        found = {n: find_kind(table, n, columns.get(n)) for n in names if n not in constant}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
             kept = next((name for name in names if table.kind(name) != "list"), None)
@@ -297,8 +305,9 @@ class Schema:
         text += "".join(f" ({n:,} {word} any)" for n, word in others)
         if len(far):
             row = int(np.nanargmax(beyond))
-            value = f"{numbers[row]:g} in " if kind == "number" else ""
-            text += f" (farthest: {value}row {row + 1})"
+            where = [f"{numbers[row]:g}"] * (kind == "number")
+            where += [f"row {row + 1}"] * (len(numbers) > 1)  # one row may be any of a file
+            text += f" (farthest: {' in '.join(where)})" * bool(where)
         return [text]
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
