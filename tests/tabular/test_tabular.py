@@ -114,6 +114,32 @@ def test_few_words_among_many_numbers_are_missing_values():
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
 
 
+@pytest.mark.parametrize(
+    ("numbers", "sentinels"),
+    [
+        ([*np.arange(57) / 7, *[-999] * 3], ["-999"]),
+        ([*range(1, 6)] * 11 + [99] * 5, ["99"]),
+        ([*np.arange(-20, 34), *[9999] * 3, *[-999.9] * 3], ["9999", "-999.9"]),
+        ([*range(54), *[-99] * 2, *[9999] * 2, *[60] * 2], []),  # they hardly recur
+        ([*range(-5, 49), *[-99] * 6], []),  # one of several negative numbers, not far off
+        ([*np.arange(54) / 10, *[99.99] * 6], []),  # a price
+        ([1, 99] * 30, []),
+    ],
+)
+def test_numbers_that_mean_missing_are_found(numbers, sentinels):
+    data = table(w=np.random.default_rng(0).permutation(numbers), y=[0, 1] * 30)
+    schema = find(data)
+    assert {*schema.words_of("w")} == {*sentinels}
+    written = [str(float(number)) for number in numbers]
+    for new in (numbers, written):
+        read = schema.read(pd.DataFrame({"w": new}))["w"]
+        expected = [number for number in numbers if f"{number:g}" not in sentinels]
+        assert read.dropna().tolist() == expected
+    assert all(guess.arguments == ("number", "ignore") for guess in data.guesses)
+    assert find(data, columns={"w": "number"}).words == {}
+    assert np.isfinite(find(data, columns={"w": "number"}).read(data)["w"]).all()
+
+
 def test_many_words_among_numbers_are_asked_about():
     data = table(w=["many"] * 10 + [str(i % 30) for i in range(80)], y=[0, 1] * 45)
     with pytest.raises(ValueError, match=r"10 of 90 cells hold others, such as 'many' \(row 1\)"):

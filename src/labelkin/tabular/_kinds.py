@@ -19,7 +19,7 @@ from labelkin.datasets.formats._dialect import (
     split_unit,
     unit_of,
 )
-from labelkin.datasets.formats._raw_table import Guess, spread_cure
+from labelkin.datasets.formats._raw_table import Guess, as_string, spread_cure
 from labelkin.tabular._dates import find_day_first, needs_order, parse_date
 from labelkin.tabular._text import count_words
 
@@ -46,6 +46,7 @@ _MAX_DATE = 60
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
+_NINES = re.compile(r"99+(\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
@@ -81,6 +82,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if kind == "number":
         numbers = table.numbers(name)
         if name in table.units or not _are_identifiers(name, numbers):
+            _read_as_missing(table, name, _find_sentinels(numbers), "number")
             table.guesses += _find_doubts(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
@@ -268,10 +270,28 @@ def _holds_dates(table: RawTable, name: str) -> Kind | None:
     return "day_first_date" if day_first else "date"
 
 
-def _read_as_missing(table: RawTable, name: str, words: Sequence[str]) -> None:
+def _find_sentinels(numbers: np.ndarray) -> list[str]:
+    """Return the cells that stand for missing numbers, such as -999.
+
+    They recur, have no digit but 9, and are the only negative numbers or ten times beyond all.
+    """
+    values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
+    ends = {*values[counts > 2][:2], *values[counts > 2][-2:]}
+    found = np.array([n for n in ends if _NINES.fullmatch(as_string(abs(n)))])
+    others = values[~np.isin(values, found)]
+    if len(others) < 2:
+        return []
+    found = found[(found < 0) & (others[0] >= 0) | (abs(found) > 10 * abs(others).max())]
+    return [as_string(n) for n in numbers[np.isin(numbers, found)]]
+
+
+def _read_as_missing(
+    table: RawTable, name: str, words: Sequence[str], keep: str = "category"
+) -> None:
+    """Add a guess with the kind of column that keeps the words."""
     if words:
         text = f"{plural(len(words), 'cell')} of {name} read as missing: {_first_of(words)}"
-        table.guesses.append(Guess(text, ("category", "ignore"), True))
+        table.guesses.append(Guess(text, (keep, "ignore"), True))
         table.words[name] = list(dict.fromkeys(words))
 
 

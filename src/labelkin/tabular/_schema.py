@@ -178,6 +178,7 @@ class Schema:
             read = [name for name in names if columns.get(name, "number") == "number"]
             table.decimal = table.find_decimal(read)
             table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
+        table.words = {}
         constant = find_constant(table, [name for name in names if name not in columns])
         found = {n: find_kind(table, n, columns.get(n)) for n in names if n not in constant}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}

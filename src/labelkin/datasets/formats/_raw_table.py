@@ -27,6 +27,7 @@ from labelkin.datasets.formats._dialect import (
     find_currency,
     guess_decimal,
     in_words,
+    is_number,
     is_same_unit,
     is_unknown,
     parse_cell,
@@ -256,18 +257,23 @@ class RawTable:
         Times of day and durations are hours. The numbers of strings may have this unit. Up to a
         share `spare` of the cells may be other words, which become missing and are kept in `words`.
         """
-        kind, column = self.kind(name), self.column(name)
-        if kind in ("number", "missing"):
-            pandas = import_optional("pandas")
+        kind, words = self.kind(name), {*self.words.get(name, ())}
+        if kind not in ("number", "missing", "string"):
+            cure = f"; {spread_cure(name)}" if kind == "list" else ""
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
+        if kind == "string":
+            values = self._parse_column(name, words, unit, spare)
+        else:
+            pandas, column = import_optional("pandas"), self.column(name)
             if (inferred := pandas.api.types.infer_dtype(column, skipna=True)) in _TIMES:
                 written = column.map(str, na_action="ignore") if inferred == "time" else column
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
-            return column.to_numpy(dtype=np.float64, na_value=np.nan)
-        if kind != "string":
-            cure = f"; {spread_cure(name)}" if kind == "list" else ""
-            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
-        values, words = np.full(self.n_rows, np.nan), {*self.words.get(name, ())}
-        wrong: list[int] = []
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = [parse_cell(word, ".") for word in words if is_number(word)]
+        return np.where(np.isin(values, missing), np.nan, values) if missing else values
+
+    def _parse_column(self, name: str, words: set[str], unit: str, spare: float) -> np.ndarray:
+        values, column, wrong = np.full(self.n_rows, np.nan), self.column(name), list[int]()
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone and cell not in words:
