@@ -46,7 +46,7 @@ _MAX_DATE = 60
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
-_NINES = re.compile(r"99+(\.9)?")
+_NINES = re.compile(r"9+[6-9](\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
@@ -273,10 +273,11 @@ def _holds_dates(table: RawTable, name: str) -> Kind | None:
 def _find_sentinels(numbers: np.ndarray) -> list[str]:
     """Return the cells that stand for missing numbers, such as -999.
 
-    They recur, have no digit but 9, and are the only negative numbers or ten times beyond all.
+    They recur, have no digit but 9, or end in 6 to 8 as codes of surveys do, and are the only
+    negative numbers or ten times beyond all others.
     """
     values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
-    ends = {*values[counts > 2][:2], *values[counts > 2][-2:]}
+    ends = {*values[counts > 2][:4], *values[counts > 2][-4:]}
     found = np.array([n for n in ends if _NINES.fullmatch(as_string(abs(n)))])
     others = values[~np.isin(values, found)]
     if len(others) < 2:
