@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -28,16 +28,23 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_SLOW = ("punycode", "idna")  # codecs that take quadratic time
+
+#: The name of an encoding, or several likely ones of a text that is not UTF-8.
+Encoding = str | Sequence[str] | None
 
 
-def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
-    """Return the text, in Unicode's normal form, and its encoding, guessed if None.
+def decode(raw: bytes, path: str | Path, encoding: Encoding) -> tuple[str, str]:
+    """Return the text, in Unicode's normal form, and its encoding, guessed unless it is one name.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, else the encoding that
-    makes the most likely characters.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, else the first of the
+    likely encodings, if they are given, else the one that makes the most likely characters.
     """
-    for candidate in _guess_encodings(raw) if encoding is None else [encoding]:
+    one = [encoding] if isinstance(encoding, str) else None
+    for candidate in one or _guess_encodings(raw, encoding or ()):
         try:
+            if codecs.lookup(candidate).name in _SLOW:
+                raise LookupError
             text = raw.decode(candidate)
         except LookupError:
             raise ArgumentError(f"encoding={candidate} is unknown.", "encoding") from None
@@ -54,11 +61,12 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
 
 
-def _guess_encodings(raw: bytes) -> Iterator[str]:
+def _guess_encodings(raw: bytes, likely: Iterable[str]) -> Iterator[str]:
     """Yield encodings that a text may have, the most likely one first."""
     mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
     yield mark or "utf-8"
     if mark is None:
+        yield from (name for name in likely if not name.lower().startswith("u"))
         yield from rank_encodings(raw)
 
 
