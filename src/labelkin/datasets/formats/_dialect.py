@@ -126,10 +126,16 @@ def find_delimiter(text: str) -> str:
 # ------------------------------------------------------------------------ numbers as written
 
 _THOUSANDS = {".": ",", ",": "."}
-_UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
+# Signs, such as € or R$, codes of ISO 4217 and abbreviations that stand before amounts.
+_CURRENCY = (
+    r"[A-Z]{0,3}[$£¥฿₠-₿]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|MXN|NOK|PLN|SEK|TRY|USD"
+    r"|ZAR|[Kk]r\.?|Rs\.?|Rp\.?|SFr\.?|Fr\."
+)
+_UNIT = f"%|{_CURRENCY}"
 _UNITS = re.compile(_UNIT)
-_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
-_AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
+_SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
+_AMOUNT = re.compile(rf"\s*(?:{_CURRENCY})\s*")
 POINT_GROUPS = r"^\s*[-+]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)\s*$"
 """Matches whole numbers with points between thousands, if they have any."""
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
@@ -159,10 +165,12 @@ _CLOCK = re.compile(
     r"(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
     re.ASCII,
 )
+_CODED = re.compile(r"0\d(?!:)")
 _GROUPING = re.compile(r"['’\s]")
 # A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
 # letter stands apart: 101A is a code.
-_WORD = r"[^\W\d_]{1,12}[²³]?(?:/[^\W\d_]{1,6}[²³]?)?"
+_POWER = r"(?:[²³]|(?<=m)[23])?"
+_WORD = rf"[^\W\d_]{{1,12}}{_POWER}(?:/[^\W\d_]{{1,6}}{_POWER})?"
 _MEASURE = re.compile(
     rf"\s*([-+]?\d[\d.,'’ \u00a0\u202f]*?)(?:\s+{_WORD}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°"
     r"|\s?/\s?[1-9]\d*)\.?\s*"
@@ -228,7 +236,8 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     be times if one is, a currency may be missing.
     """
     cells = list(cells)
-    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d(?!:)", cell) for cell in cells):
+    bare = (_UNITS.sub("", cell).strip() for cell in cells)
+    if not all(is_number(cell, decimal) for cell in cells) or any(map(_CODED.match, bare)):
         return False
     units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
     return len(units) <= 1 or (len(units) == 2 and "" in units and units.isdisjoint("%:"))
@@ -237,7 +246,13 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
 def unit_of(cell: str) -> str:
     """Return the currency or percent sign in a number, the colon of a time, or nothing."""
     found = re.search(rf"{_UNIT}|:", cell)
-    return found[0] if found else ""
+    return _common_form(found[0]) if found else ""
+
+
+def _common_form(unit: str) -> str:
+    """Return one of the ways of writing a unit: € for EUR, Rs for Rs. and m² for m2."""
+    unit = unit.rstrip(".")
+    return _SIGNS.get(unit, re.sub("(?<=m)[23]", lambda power: "²³"[power[0] == "3"], unit))
 
 
 def split_unit(cell: str) -> tuple[str, str]:
@@ -250,6 +265,7 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 def is_same_unit(first: str, second: str) -> bool:
     """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
+    first, second = _common_form(first), _common_form(second)
     short, long = sorted((first.casefold(), second.casefold()), key=len)
     ending = long[len(short) :]
     is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s", ending)
@@ -290,9 +306,7 @@ def is_unknown(cell: str) -> bool:
 
 def find_currency(cells: Iterable[str]) -> str:
     """Return the sign of the currency of numbers, of which some have one; nothing: none has."""
-    return max(
-        (_SIGNS.get(unit, unit) for unit in map(unit_of, cells) if unit not in "%:"), default=""
-    )
+    return max((unit for unit in map(unit_of, cells) if unit not in "%:"), default="")
 
 
 def is_currency(unit: str) -> bool:
@@ -322,8 +336,9 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
         values = list(values)
         if _reach_thousands(values):
             return ","
-        pointed = [value for value in values if "." in value]
-        amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
+        bare = {value: _AMOUNT.sub("", value) for value in values}
+        pointed = [value for value in values if "." in bare[value]]
+        amounts = [bare[value] for value in pointed if bare[value] != value]
         if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
             return ","
         if not any("," in value for value in values):

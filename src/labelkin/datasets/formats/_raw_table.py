@@ -301,10 +301,11 @@ class RawTable:
         if is_unknown(cell):
             return np.nan
         number, own = split_unit(cell) if unit else (cell, "")
-        currency = find_currency([cell])
-        if unit and currency and currency != unit:
-            raise ValueError
-        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal or ".")
+        if not is_same_unit(own, unit):
+            number, currency = cell, find_currency([cell])
+            if currency and not is_same_unit(currency, unit):
+                raise ValueError
+        return parse_cell(number, self.decimal or ".")
 
     def find_decimal(self, names: Iterable[str]) -> str:
         """Return the decimal mark; if it is not known, what these columns show of it."""
