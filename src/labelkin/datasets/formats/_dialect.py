@@ -11,6 +11,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
@@ -132,10 +133,10 @@ _CURRENCY = (
     r"|ZAR|[Kk]r\.?|Rs\.?|Rp\.?|SFr\.?|Fr\."
 )
 _UNIT = f"%|{_CURRENCY}"
-_UNITS = re.compile(_UNIT)
+_UNITS, _SIGN = re.compile(_UNIT), re.compile(f"{_UNIT}|:")
 _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
 _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
-_AMOUNT = re.compile(rf"\s*(?:{_CURRENCY})\s*")
+_CURRENCIES = re.compile(_CURRENCY)
 POINT_GROUPS = r"^\s*[-+]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)\s*$"
 """Matches whole numbers with points between thousands, if they have any."""
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
@@ -245,10 +246,11 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
 
 def unit_of(cell: str) -> str:
     """Return the currency or percent sign in a number, the colon of a time, or nothing."""
-    found = re.search(rf"{_UNIT}|:", cell)
+    found = _SIGN.search(cell)
     return _common_form(found[0]) if found else ""
 
 
+@lru_cache
 def _common_form(unit: str) -> str:
     """Return one of the ways of writing a unit: € for EUR, Rs for Rs. and m² for m2."""
     unit = unit.rstrip(".")
@@ -336,10 +338,11 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
         values = list(values)
         if _reach_thousands(values):
             return ","
-        bare = {value: _AMOUNT.sub("", value) for value in values}
-        pointed = [value for value in values if "." in bare[value]]
-        amounts = [bare[value] for value in pointed if bare[value] != value]
-        if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
+        are_short = all(len(value) <= _MAX_MEASURE for value in values)
+        bare = [(value, _CURRENCIES.sub("", value)) for value in values if are_short]
+        amounts = [number.strip() for value, number in bare if "." in number and number != value]
+        n_pointed = sum("." in number for _, number in bare)
+        if len(amounts) == n_pointed > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
             return ","
         if not any("," in value for value in values):
             continue
