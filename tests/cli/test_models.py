@@ -327,6 +327,26 @@ def test_encodings(encoding, here):
     ok("fit", "e.csv", *FILMS, *FAST, "--encoding", encoding)
 
 
+def test_the_encoding_of_the_training_file_is_kept(here, capsys):
+    text = "Město;délka;tagy\n" + "".join(
+        f"{('Plzeň', 'Žilina', 'Ústí')[i % 3]};{i * i % 11};{('Síť', 'Účet|Síť')[i % 2]}\n"
+        for i in range(30)
+    )
+    (here / "e.csv").write_bytes(text.encode("cp1250"))
+    ok("fit", "e.csv", "--labels", "tagy", *FAST)
+    # Alone, the few letters of new rows look like another encoding.
+    new, predict_new = "Město;délka\nPlzeň;5\n", ["predict", "model.labelkin", "s.csv", "--out"]
+    for encoding in ("cp1250", "utf-8"):
+        (here / "s.csv").write_bytes(new.encode(encoding))
+        ok(*predict_new, f"{encoding}.csv")
+    (here / "s.csv").write_bytes(new.encode("mac-latin2"))
+    capsys.readouterr()
+    assert main(["predict", "model.labelkin", "s.csv"]) == 2
+    cure = "Its encoding is guessed as cp1250: if letters are wrong, pass --encoding."
+    assert cure in " ".join(capsys.readouterr().err.split())
+    ok(*predict_new, "mac.csv", "--encoding", "mac-latin2")
+
+
 def test_a_byte_order_mark_is_no_part_of_the_name(here):
     (here / "bom.csv").write_bytes(b"\xef\xbb\xbf" + (here / "numbers.csv").read_bytes())
     ok("fit", "bom.csv", "--labels", "a,b", *FAST)

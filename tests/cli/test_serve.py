@@ -180,6 +180,18 @@ def test_percentages_and_numbers_of_a_german_table(tmp_path):
         assert "'rabatt' holds percentages, and 7.5 in row 1 has no percent sign" in error
 
 
+def test_the_charset_of_a_csv_file(client):
+    def notes(charset):
+        kind = f"text/csv; charset={charset}"
+        content = "plot,country,runtime\nmurder,Żory,90\n".encode("iso8859-2")
+        return client.post("/predict", content=content, headers={"content-type": kind})
+
+    assert "Żory" in str(notes("ISO-8859-2").json()["notes"])
+    assert "¯ory" in str(notes("windows-1252").json()["notes"])
+    for charset in ("klingon", "punycode"):
+        assert f"encoding={charset} is unknown" in notes(charset).json()["error"]
+
+
 def test_csv_that_does_not_fit(client):
     for content in (b"", b"a,b\n1,2\n", b'plot,country\n"open', b"\x00\x01\x02"):
         answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})

@@ -34,7 +34,7 @@ class Echo:
         return {"name": "echo", "method": "Echo", "labels": ["a", "b"], "columns": columns,
                 "separator": ";", "n_features": 3}  # fmt: skip
 
-    def read(self, sent):
+    def read(self, sent, charset=None):
         if isinstance(sent, bytes):
             return RequestRows(np.array(sent.decode().splitlines()[1:]), {}, ["mind"])
         if "bad" in sent:

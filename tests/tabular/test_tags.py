@@ -77,6 +77,18 @@ def test_lists_of_objects_in_a_frame():
         (["a b c", "b c", "a c", "c", "a", "b", "a b"], ["a", "b", "c"]),
         (["new york", "san jose", "new york"], ["new york", "san jose"]),
         (["27", "3;10", "1;27"], ["1", "10", "27", "3"]),
+        (["صحة،  علوم", "علوم", "صحة", "فن الرسم، صحة"], ["صحة", "علوم", "فن الرسم"]),
+        (["صحة؛ علوم", "علوم", "صحة", "فن الرسم؛ صحة"], ["صحة", "علوم", "فن الرسم"]),
+        (["old maps -- Prague", "Prague", "old maps", "art -- Prague"],
+         ["Prague", "art", "old maps"]),
+        (["R&B + hot jazz", "R&B", "jazz + R&B", "jazz", "hot jazz + jazz"],
+         ["R&B", "hot jazz", "jazz"]),
+        ([f"{a} & {b}" for a in "abcdef" for b in "abcdef" if a < b], [*"abcdef"]),
+        (["Arts & Crafts", "Food & Drink", "Music", "R & B", "Food & Wine"],
+         ["Arts & Crafts", "Food & Drink", "Food & Wine", "Music", "R & B"]),
+        (["Arts & Crafts, Music", "R & B, Hip - Hop", "Music, R & B", "Arts & Crafts"],
+         ["Arts & Crafts", "Hip - Hop", "Music", "R & B"]),
+        (["Toys", "Toys - All", "Toys - Cars"], ["Toys", "Toys - All", "Toys - Cars"]),
         ([27, 3, 10, 27, 3, 10], ["10", "27", "3"]),
         (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
@@ -91,6 +103,14 @@ def test_lists_of_objects_in_a_frame():
 )  # fmt: skip
 def test_the_separator_that_makes_the_fewest_labels(cells, expected):
     assert names(cells) == expected
+
+
+def test_marks_between_spaces_that_may_separate():
+    cells = [f"{a} - {b}" for a in ("Men", "Women") for b in ("Fine shoes", "Hats", "Coats")]
+    assert doubts(cells) == {"separator": "6 labels not split at ' - ', though the parts recur"}
+    assert doubts(["Arts & Crafts", "R & B", "Arts & Food"]) == {}
+    cells = ["R & B", "R & B & Soul", "Soul", "Soul & Pop", "Pop", "R & B & Pop", "Pop & R & B"]
+    assert "'R' and 'B' always stand side by side: if ' & ' is" in doubts(cells * 2)["separator"]
 
 
 def test_hashes_are_split_at_spaces():

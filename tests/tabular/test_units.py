@@ -32,6 +32,14 @@ def texts(found):
         ("{} km/h", "km/h"),
         ("{}/90", "/90"),
         ("{}円", "円"),
+        ("{} m2", "m2"),
+        ("R$ {},5", "R$"),
+        ("R$\u00a0{},50", "R$"),
+        ("US$ {}", "$"),
+        ("CHF {}", "CHF"),
+        ("kr {}", "kr"),
+        ("Rs. {}", "Rs"),
+        ("A${}", "A$"),
     ],
 )
 def test_numbers_with_one_unit_are_numbers(form, unit, tmp_path):
@@ -49,12 +57,34 @@ def test_numbers_with_one_unit_are_numbers(form, unit, tmp_path):
         ["5 kg", "6 g"] * 30,
         [f"{i}A" for i in range(N)],
         [f"{i:03} x" for i in range(N)],
+        [f"INV {i}" for i in range(N)],
+        [f"Rs{i:03}" for i in range(N)],
         [f"{i}-{i + 2} kg" for i in range(N)],
     ],
 )
 def test_other_cells_are_no_numbers(cells, tmp_path):
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
     assert (found.data["a"].tolist(), found.units) == (cells, {})
+
+
+@pytest.mark.parametrize(
+    ("form", "others"),
+    [
+        ("{} m²", ["7 m2", "7m²", "7"]),
+        ("kr {}", ["7 kr", "7kr.", "kr. 7"]),
+        ("{} EUR", ["7 €", "EUR 7", "€7"]),
+        ("{} EUR/kg", ["7 EUR/kg", "7"]),
+        ("R$ {},00", ["R$7,00", "BRL 7"]),
+    ],
+)
+def test_one_unit_is_written_in_several_ways(form, others, tmp_path):
+    cells = [form.format(i) for i in range(N)]
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    schema = find_training_data(table, "y", columns={"a": "number"}).schema
+    for number, cell in enumerate(others):
+        new = write(tmp_path / f"{number}.csv", "a;b", [cell], [1])
+        assert schema.read(new)["a"].tolist() == [7]
+        assert schema.read(table_of_records([{"a": cell}], schema))["a"].tolist() == [7]
 
 
 @pytest.mark.parametrize("word", ["day", "an"])

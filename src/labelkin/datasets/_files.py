@@ -21,6 +21,7 @@ from labelkin.datasets.formats._arff import read_arff, read_labels_xml
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import Labels, split_names
 from labelkin.datasets.formats._csv import read_csv
+from labelkin.datasets.formats._dialect import Encoding
 from labelkin.datasets.formats._json import read_json
 from labelkin.datasets.formats._libsvm import read_libsvm
 from labelkin.datasets.formats._npz import read_arrays
@@ -157,7 +158,7 @@ def read_table(
     source: str | Path,
     *,
     delimiter: str | None = None,
-    encoding: str | None = None,
+    encoding: Encoding = None,
     decimal: str | None = None,
     header: bool | None = None,
     sheet: str | None = None,
@@ -176,7 +177,8 @@ def read_table(
     source : str or Path
         A file of any format that `read` knows, or a name that `dataset_names` lists.
     delimiter, encoding, decimal : str, optional
-        How a CSV file is written; guessed if not given. An ARFF file has an encoding, too.
+        How a CSV file is written; guessed if not given. An ARFF file has an encoding, too. A list
+        of encodings names likely ones, for a file that is not UTF-8.
     header : bool, optional
         Whether the first row of a CSV file or a sheet holds the names of the columns; without
         them they are c1, c2, …. By default it does, and a file whose first row looks like the

@@ -219,6 +219,7 @@ _SCHEMA = {
     "percentages": (None, [str]),
     "units": (None, {str: str}),
     "words": (None, {str: [str]}),
+    "encoding": (None, str),
 }
 _LABELS = {
     "names": [str],

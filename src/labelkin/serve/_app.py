@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from email.message import EmailMessage
 from functools import partial
 from importlib import resources
 from typing import Any
@@ -55,7 +56,9 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         return JSONResponse({"labels": service.find_labels(request.query_params.get("search", ""))})
 
     async def predict(request: Request) -> Response:
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        header = EmailMessage()
+        header["content-type"] = request.headers.get("content-type", "")
+        kind, charset = header.get_content_type(), header.get_content_charset()
         if kind not in (*_JSON, "text/csv", *_SHEETS):
             text = (
                 "Send rows as application/json, or a table as text/csv or a spreadsheet, as the "
@@ -77,7 +80,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
                 explain: Any = [int(part) for part in listed if part]
                 if kind in _JSON:
                     sent, explain = _parse(sent, explain)
-                found = await computing.run(sent, explain)
+                found = await computing.run(sent, explain, charset)
         except TimeoutError:
             text = f"The request took longer than {limits.seconds:g} s; send fewer rows."
             raise BadRows(text, 504) from None
@@ -156,7 +159,9 @@ class _Worker:
         self.service, self.limits, self.n_requests = service, limits, 0
         self.pool = ThreadPoolExecutor(1, thread_name_prefix="labelkin")
 
-    async def run(self, sent: Any, explain: list[int] | bool) -> dict[str, Any]:
+    async def run(
+        self, sent: Any, explain: list[int] | bool, charset: str | None
+    ) -> dict[str, Any]:
         """Return notes on the rows of a request and their predictions, some explained.
 
         ``csv`` is how a CSV file of the predictions is written, if the rows were one.
@@ -167,7 +172,7 @@ class _Worker:
             raise BadRows("Too many requests are waiting; try again in a few seconds.", 503)
         self.n_requests += 1
         try:
-            rows = await in_thread(self.service.read, sent)
+            rows = await in_thread(self.service.read, sent, charset)
             count = rows.features.shape[0]
             if count > limits.rows:
                 text = f"The request has {count:,} rows; send at most {limits.rows:,}."

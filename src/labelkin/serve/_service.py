@@ -98,15 +98,17 @@ class Service:
             "n_features": self.model.n_features_in_,
         }
 
-    def read(self, sent: bytes | list[Any]) -> RequestRows:
+    def read(self, sent: bytes | list[Any], charset: str | None = None) -> RequestRows:
         """Return the rows of a request, for `predict`; raise `BadRows` for wrong ones.
 
         They are a CSV file, a spreadsheet or records in JSON as bytes, or a list of JSON values.
+        `charset` is the encoding of bytes that are not UTF-8.
         """
         schema, notes = self.model.schema_, list[str]()
         try:
             if isinstance(sent, bytes):
-                table = parse_table(sent, "The table", **schema.reading)
+                how = schema.reading | ({"encoding": [charset]} if charset else {})
+                table = parse_table(sent, "The table", **how)
             else:
                 table = table_of_records(sent, schema, source="The request")
             features = self.model.read_rows(table, notes)

@@ -139,7 +139,7 @@ class LabelColumns:
             return self._read_target(table, table.target, notes)
         if table.names is None:
             raise table.error(NO_LABELS, "y")
-        find_columns(self.columns, table.names, table.source)
+        table.require(self.columns)
         if self.column is not None:
             return self._read_tags(table, notes)
         return self._read_columns(table)

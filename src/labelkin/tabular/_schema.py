@@ -90,6 +90,8 @@ class Schema:
     """Currencies, and words such as kg, that were written beside numbers, by column."""
     words: dict[str, list[str]] | None = None
     """What was read as missing among the numbers of a column."""
+    encoding: str | None = None
+    """Encoding of the file of the training data, if it was text."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -107,7 +109,8 @@ class Schema:
         strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
         comma = "," if self.decimal == "," else None
         named = {"as_strings": strings, "expected": self.feature_names or ()}
-        return named | {"decimal": comma, "zero_based": self.zero_based}
+        likely = [self.encoding] if self.encoding else None
+        return named | {"encoding": likely, "decimal": comma, "zero_based": self.zero_based}
 
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
@@ -172,6 +175,7 @@ class Schema:
                 "none" if scale == "auto" else scale,
                 zero_based=table.zero_based,
                 gaps=bool(np.isnan(values).any()),
+                encoding=table.encoding,
             )
         assert names is not None
         if table.decimal is None:
@@ -228,6 +232,7 @@ class Schema:
             units=units,
             zones=zones,
             words=table.words,
+            encoding=table.encoding,
         )
 
     # --- reading ----------------------------------------------------------------------------
@@ -476,13 +481,13 @@ def _check_present(table: RawTable, names: list[str], is_strict: bool = True) ->
     if 0 < len(absent) < len(names) and not (is_strict or is_misspelt):
         return absent
     try:
-        find_columns(names, table.names, table.source)
+        table.require(names)
     except FormatError as error:
         if len(absent) == len(names):  # it is another table
             raise
         more = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
         cure = "Where the values are not known, add an empty column of that name."
-        raise table.error(f"{error.message}{more} {cure}") from None
+        raise table.error(f"{error.message}{more} {cure}", *error.arguments) from None
     return []
 
 

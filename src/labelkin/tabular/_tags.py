@@ -14,9 +14,11 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
-_SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；")
+_SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；", "،", "؛")
 # Those of them that occur in labels, too.
-_PUNCTUATION = (",", "/", "、", "，")
+_PUNCTUATION = (",", "/", "、", "，", "،")
+# Marks that may separate tags, too, if they stand between spaces, once or repeated.
+_SPACED = re.compile(r"(?<= )([-‐‑‒–—―−&+·•∙‧⋅*~#@\\¦_=])\1*+(?= )")
 _MIN_TOGETHER = 5  # rows in which two labels stand side by side, and none in which they do not
 _MANY = 20  # labels, so that there are more than rows not only because there are few rows
 _OPENING, _CLOSING = "([{（", ")]}）"
@@ -128,16 +130,20 @@ def guess_separator(table: RawTable, column: str) -> str:
         cells = [cell for cell in cells if not _looks_like_list(cell)]
     are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
     counts = {" ": (0, 0)} if are_hashes else {}
-    for mark in () if are_hashes else (*_SEPARATORS, " "):
+    spaced = _find_spaced(cells)
+    for mark in () if are_hashes else (*_SEPARATORS, *spaced, " "):
         if any(mark in cell for cell in cells):
             tags = [tag.strip() for cell in cells for tag in split_tags(cell, mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
     # Slashes and spaces are parts of many labels: they separate only if that gives fewer labels.
-    whole = len({cell.strip() for cell in cells})
-    if "/" in counts and counts["/"][0] > whole:
+    whole = {cell.strip() for cell in cells}
+    if "/" in counts and counts["/"][0] > len(whole):
         del counts["/"]
-    if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > whole):
+    doubtful = {mark: counts.pop(mark) for mark in spaced if not _separates(mark, whole)}
+    if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > len(whole)):
         del counts[" "]
+    if " " in counts:  # between single words, they are no labels
+        counts |= {mark: count for mark, count in doubtful.items() if count < counts[" "]}
     if not counts:
         return ";"
     best, *others = sorted(counts, key=lambda mark: counts[mark])
@@ -151,6 +157,25 @@ def guess_separator(table: RawTable, column: str) -> str:
     shown = "spaces" if best == " " else repr(best)
     table.guesses.append(Guess(f"{column} split at {shown}", ("separator",)))
     return best
+
+
+def _find_spaced(cells: Iterable[str]) -> list[str]:
+    """Return the marks that stand between spaces in cells, with these spaces."""
+    return sorted({f" {found[0]} " for cell in cells for found in _SPACED.finditer(cell)})
+
+
+def _separates(mark: str, cells: set[str]) -> bool:
+    """Return whether a mark, such as the & in Arts & Crafts, separates tags.
+
+    It stands in half of the different cells, which have different numbers of parts, and most of
+    these recur in other cells.
+    """
+    rows = [{part.strip() for part in split_tags(cell, mark)} for cell in cells]
+    counts = Counter(part for row in rows for part in row)
+    lengths = Counter(map(len, rows))
+    n_recurring = sum(count > 1 for count in counts.values())
+    is_frequent = 2 * lengths[1] <= len(rows) and len(lengths) > 1
+    return is_frequent and len(counts) < len(rows) and 2 * n_recurring >= len(counts)
 
 
 def find_inner_separator(cells: Iterable[str]) -> str | None:
@@ -174,11 +199,18 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Gu
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
-    if separator in _PUNCTUATION and (pairs := _find_inseparable(rows, counts)):
+    for mark in _find_spaced(counts) if separator is not None else ():
+        if len({part for tag in counts for part in split_tags(tag, mark)}) < len(counts):
+            n = sum(mark in tag for tag in counts)
+            text = f"{plural(n, 'label')} not split at {mark!r}, though the parts recur"
+            found.append(Guess(text, ("separator",), True))
+    is_spaced = separator is not None and len(separator) > 1
+    if (separator in _PUNCTUATION or is_spaced) and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
         text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
         found.append(Guess(f"{text}another mark between labels", ("separator",), True))
-    if separator == " " and (words := sorted(_CONJUNCTIONS & counts.keys())):
+    joining = {*_CONJUNCTIONS, *(mark.strip() for mark in _find_spaced(f" {t} " for t in counts))}
+    if separator == " " and (words := sorted(joining & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}

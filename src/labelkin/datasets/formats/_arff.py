@@ -66,6 +66,7 @@ def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
     texts = tuple(one.name for one in attributes if one.is_text)
     table = RawTable(str(path), data, names, label_names, nominal=nominal, texts=texts)
     table.guesses += encoding_guess(encoding, options)
+    table.encoding = encoding
     return table
 
 

@@ -74,7 +74,7 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     options = replace(options, delimiter=delimiter)
     result = take_header(columns, first, source, guesses, options)
     has_mark = raw.startswith(codecs.BOM_UTF8) or encoding != "utf-8"
-    return replace(result, csv=CsvForm.of(result, delimiter, has_mark))
+    return replace(result, csv=CsvForm.of(result, delimiter, has_mark), encoding=encoding)
 
 
 def _from_markdown(text: str, budget: Budget) -> str | None:

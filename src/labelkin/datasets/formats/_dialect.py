@@ -10,7 +10,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 
@@ -28,16 +29,23 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_SLOW = ("punycode", "idna")  # codecs that take quadratic time
+
+#: The name of an encoding, or several likely ones of a text that is not UTF-8.
+Encoding = str | Sequence[str] | None
 
 
-def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str]:
-    """Return the text, in Unicode's normal form, and its encoding, guessed if None.
+def decode(raw: bytes, path: str | Path, encoding: Encoding) -> tuple[str, str]:
+    """Return the text, in Unicode's normal form, and its encoding, guessed unless it is one name.
 
-    The byte order mark decides; without one UTF-8 if the bytes are valid, else the encoding that
-    makes the most likely characters.
+    The byte order mark decides; without one UTF-8 if the bytes are valid, else the first of the
+    likely encodings, if they are given, else the one that makes the most likely characters.
     """
-    for candidate in _guess_encodings(raw) if encoding is None else [encoding]:
+    one = [encoding] if isinstance(encoding, str) else None
+    for candidate in one or _guess_encodings(raw, encoding or ()):
         try:
+            if codecs.lookup(candidate).name in _SLOW:
+                raise LookupError
             text = raw.decode(candidate)
         except LookupError:
             raise ArgumentError(f"encoding={candidate} is unknown.", "encoding") from None
@@ -54,11 +62,12 @@ def decode(raw: bytes, path: str | Path, encoding: str | None) -> tuple[str, str
     raise FormatError(path, f"{wrong}; {cure}", None, "encoding")
 
 
-def _guess_encodings(raw: bytes) -> Iterator[str]:
+def _guess_encodings(raw: bytes, likely: Iterable[str]) -> Iterator[str]:
     """Yield encodings that a text may have, the most likely one first."""
     mark = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
     yield mark or "utf-8"
     if mark is None:
+        yield from (name for name in likely if not name.lower().startswith("u"))
         yield from rank_encodings(raw)
 
 
@@ -118,10 +127,16 @@ def find_delimiter(text: str) -> str:
 # ------------------------------------------------------------------------ numbers as written
 
 _THOUSANDS = {".": ",", ",": "."}
-_UNIT = r"[$€£¥%]|EUR|USD|GBP|CHF|JPY"
-_UNITS = re.compile(_UNIT)
-_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥"}
-_AMOUNT = re.compile(r"\s*(?:[$€£¥]|EUR|USD|GBP|CHF|JPY)\s*")
+# Signs, such as € or R$, codes of ISO 4217 and abbreviations that stand before amounts.
+_CURRENCY = (
+    r"[A-Z]{0,3}[$£¥฿₠-₿]|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HUF|INR|JPY|MXN|NOK|PLN|SEK|TRY|USD"
+    r"|ZAR|[Kk]r\.?|Rs\.?|Rp\.?|SFr\.?|Fr\."
+)
+_UNIT = f"%|{_CURRENCY}"
+_UNITS, _SIGN = re.compile(_UNIT), re.compile(f"{_UNIT}|:")
+_SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
+_SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
+_CURRENCIES = re.compile(_CURRENCY)
 POINT_GROUPS = r"^\s*[-+]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)\s*$"
 """Matches whole numbers with points between thousands, if they have any."""
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?\d{1,3}(?:\.\d{3})+\)?")
@@ -151,10 +166,12 @@ _CLOCK = re.compile(
     r"(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
     re.ASCII,
 )
+_CODED = re.compile(r"0\d(?!:)")
 _GROUPING = re.compile(r"['’\s]")
 # A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
 # letter stands apart: 101A is a code.
-_WORD = r"[^\W\d_]{1,12}[²³]?(?:/[^\W\d_]{1,6}[²³]?)?"
+_POWER = r"(?:[²³]|(?<=m)[23])?"
+_WORD = rf"[^\W\d_]{{1,12}}{_POWER}(?:/[^\W\d_]{{1,6}}{_POWER})?"
 _MEASURE = re.compile(
     rf"\s*([-+]?\d[\d.,'’ \u00a0\u202f]*?)(?:\s+{_WORD}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°"
     r"|\s?/\s?[1-9]\d*)\.?\s*"
@@ -220,7 +237,8 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
     be times if one is, a currency may be missing.
     """
     cells = list(cells)
-    if not all(is_number(cell, decimal) and not re.match(r"\s*0\d(?!:)", cell) for cell in cells):
+    bare = (_UNITS.sub("", cell).strip() for cell in cells)
+    if not all(is_number(cell, decimal) for cell in cells) or any(map(_CODED.match, bare)):
         return False
     units = {unit_of(cell) for cell in cells if re.search("[1-9]", cell)}
     return len(units) <= 1 or (len(units) == 2 and "" in units and units.isdisjoint("%:"))
@@ -228,8 +246,15 @@ def are_numbers(cells: Iterable[str], decimal: str) -> bool:
 
 def unit_of(cell: str) -> str:
     """Return the currency or percent sign in a number, the colon of a time, or nothing."""
-    found = re.search(rf"{_UNIT}|:", cell)
-    return found[0] if found else ""
+    found = _SIGN.search(cell)
+    return _common_form(found[0]) if found else ""
+
+
+@lru_cache
+def _common_form(unit: str) -> str:
+    """Return one of the ways of writing a unit: € for EUR, Rs for Rs. and m² for m2."""
+    unit = unit.rstrip(".")
+    return _SIGNS.get(unit, re.sub("(?<=m)[23]", lambda power: "²³"[power[0] == "3"], unit))
 
 
 def split_unit(cell: str) -> tuple[str, str]:
@@ -242,6 +267,7 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 def is_same_unit(first: str, second: str) -> bool:
     """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
+    first, second = _common_form(first), _common_form(second)
     short, long = sorted((first.casefold(), second.casefold()), key=len)
     ending = long[len(short) :]
     is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s", ending)
@@ -282,9 +308,7 @@ def is_unknown(cell: str) -> bool:
 
 def find_currency(cells: Iterable[str]) -> str:
     """Return the sign of the currency of numbers, of which some have one; nothing: none has."""
-    return max(
-        (_SIGNS.get(unit, unit) for unit in map(unit_of, cells) if unit not in "%:"), default=""
-    )
+    return max((unit for unit in map(unit_of, cells) if unit not in "%:"), default="")
 
 
 def is_currency(unit: str) -> bool:
@@ -314,9 +338,11 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
         values = list(values)
         if _reach_thousands(values):
             return ","
-        pointed = [value for value in values if "." in value]
-        amounts = [_AMOUNT.sub("", value) for value in pointed if _AMOUNT.search(value)]
-        if len(amounts) == len(pointed) > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
+        are_short = all(len(value) <= _MAX_MEASURE for value in values)
+        bare = [(value, _CURRENCIES.sub("", value)) for value in values if are_short]
+        amounts = [number.strip() for value, number in bare if "." in number and number != value]
+        n_pointed = sum("." in number for _, number in bare)
+        if len(amounts) == n_pointed > 0 and all(map(_POINT_THOUSANDS.fullmatch, amounts)):
             return ","
         if not any("," in value for value in values):
             continue

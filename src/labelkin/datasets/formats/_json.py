@@ -87,6 +87,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
     found = make_table(columns, path, guesses, replace(options, decimal=mark))
+    found.encoding = encoding
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)
     return found

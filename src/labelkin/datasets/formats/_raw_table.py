@@ -24,6 +24,7 @@ from labelkin.datasets.formats._columns import (
     split_names,
 )
 from labelkin.datasets.formats._dialect import (
+    Encoding,
     find_currency,
     guess_decimal,
     in_words,
@@ -88,7 +89,7 @@ class Options:
     """How a file is written and what is known about it, where it is given: see `read_table`."""
 
     delimiter: str | None = None
-    encoding: str | None = None
+    encoding: Encoding = None
     decimal: str | None = None
     header: bool | None = None
     sheet: str | None = None
@@ -105,7 +106,7 @@ class Options:
 
 def encoding_guess(encoding: str, options: Options) -> list[Guess]:
     """Return the encoding that was found as a guess, unless it is UTF-8 or was given."""
-    is_said = options.encoding is None and encoding != "utf-8"
+    is_said = not isinstance(options.encoding, str) and encoding != "utf-8"
     return [Guess(encoding, ("encoding",))] if is_said else []
 
 
@@ -135,6 +136,8 @@ class RawTable:
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
     """What was guessed about the file and its columns."""
+    encoding: str | None = None
+    """Encoding of a text file; None: it is of another format."""
     csv: CsvForm | None = None
     """How a CSV file is written that belongs to this one; None: it is of another format."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -183,6 +186,17 @@ class RawTable:
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""
         return FormatError(self.source, message, None, *arguments)
+
+    def require(self, names: Iterable[str]) -> None:
+        """Refuse a table that lacks one of these columns, maybe because of a wrong encoding."""
+        try:
+            find_columns(names, self.names or (), self.source)
+        except FormatError as error:
+            guess = next((one.text for one in self.guesses if "encoding" in one.arguments), None)
+            if guess is None:
+                raise
+            text = f"Its encoding is guessed as {guess}: if letters are wrong, pass encoding=."
+            raise self.error(f"{error.message} {text}", "encoding") from None
 
     def not_binary(self, name: str) -> FormatError:
         """Return the error for a nominal column that is a label but has other values than two."""
@@ -293,10 +307,11 @@ class RawTable:
         if is_unknown(cell):
             return np.nan
         number, own = split_unit(cell) if unit else (cell, "")
-        currency = find_currency([cell])
-        if unit and currency and currency != unit:
-            raise ValueError
-        return parse_cell(number if is_same_unit(own, unit) else cell, self.decimal or ".")
+        if not is_same_unit(own, unit):
+            number, currency = cell, find_currency([cell])
+            if currency and not is_same_unit(currency, unit):
+                raise ValueError
+        return parse_cell(number, self.decimal or ".")
 
     def find_decimal(self, names: Iterable[str]) -> str:
         """Return the decimal mark; if it is not known, what these columns show of it."""
