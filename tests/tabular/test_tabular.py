@@ -749,9 +749,16 @@ def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
     words = "'when' holds '02/04/2025' in row 2, in which the day or the month may be first; write "
     with pytest.raises(FormatError, match=words + "the year first.*'day_first_date'"):
         schema_of(iso).read(table(when=["2025-04-02", "02/04/2025"], **new))
+    with pytest.raises(FormatError, match="the day first and others with the month first; write"):
+        schema_of(iso).read(table(when=["31/12/2025", "12/31/2025"], **new))
     # What can be read in one way only is read.
     plain = ["02.04.2025", "12/31/2025"]
     assert schema_of(iso).read(table(when=plain, **new))["when"].tolist() == plain
+    # One date tells the order of the others.
+    notes = []
+    found = schema_of(iso).read(table(when=["02/04/2025", "25/03/2025"], **new), notes)
+    assert [date[:10] for date in found["when"]] == ["2025-04-02", "2025-03-25"]
+    assert notes[0].endswith("dates of when read with the day first")
     # The order is known of other models.
     both = ["02/04/2025", "2025-04-02"]
     for schema in (
