@@ -355,6 +355,8 @@ def test_the_page_in_a_browser(address, folder, browser):
     assert "confidence" in shown
     assert "crime" in [tag.text for tag in browser.find_elements(By.CSS_SELECTOR, "#one .tag")]
     assert "detective" in shown
+    # Names from right to left do not move what stands beside them.
+    assert "detective" in [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".part bdi")]
     for width in (390, 1280):
         resize(browser, width)
         assert too_wide(browser) == []

@@ -181,7 +181,7 @@ def test_forms_of_a_sample(data):
     with pytest.raises(ValueError, match=r"no label is called 'xx'\. Did you mean x\?"):
         why.strongest_features("xx")
     for html in (why._repr_html_(), why.to_html()):
-        assert "&lt;b&gt;&amp;" in html
+        assert "<bdi>&lt;b&gt;&amp;" in html  # apart from what stands beside it
         assert "<b>" not in html
     assert why.member_effects.shape == (1, 4)
     assert why.feature_effects.shape == (4, 5)
