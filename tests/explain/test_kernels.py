@@ -1,6 +1,8 @@
 """Explanations of kernels and of their ensemble add up to the predictions."""
 
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -220,6 +222,20 @@ def test_picture(kin, data):
     figure = kin.explain(data[2][0]).plot()
     assert len(figure.axes[0].patches) == 4
     assert len(figure.axes[0].collections) == len(kin.members_)
+
+
+def test_characters_that_the_usual_font_lacks(kin, data):
+    pytest.importorskip("matplotlib")
+    found = kin.explain(data[2][0])
+    for name, words in (
+        ("\u1d81", []),  # in a font of matplotlib's own
+        ("\U0003134f\U0003134e", ["HTML"]),  # in none
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            replace(found, label_names=[name, *found.label_names[1:]]).plot().canvas.draw()
+        assert len(caught) == len(words)
+        assert all(word in str(one.message) for word, one in zip(words, caught, strict=True))
 
 
 def test_weighted_samples(data):
