@@ -435,8 +435,9 @@ def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:
     if not cells:
         return False
     if len(orders) == 1:
-        order = "day first" if orders[0] else "month first"
-        notes.append(f"{table.source}: dates of {name} read with the {order}")
+        if any(parse_date(cell, not orders[0]) for _, cell in cells):
+            order = "day first" if orders[0] else "month first"
+            notes.append(f"{table.source}: dates of {name} read with the {order}")
         return orders[0]
     text, cure = "dates with the day first and others with the month first", ""
     if orders:
