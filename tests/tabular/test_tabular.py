@@ -782,6 +782,8 @@ def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
     notes = []
     found = schema_of(iso).read(table(when=["02/04/2025", "25/03/2025"], **new), notes)
     assert [date[:10] for date in found["when"]] == ["2025-04-02", "2025-03-25"]
+    found = schema_of(iso).read(table(when=["02/04/2025", "03/04/2025"], **new))
+    assert [date[:10] for date in found["when"]] == ["2025-04-02", "2025-04-03"]
     assert notes[0].endswith("dates of when read with the day first")
     # The order is known of other models.
     both = ["02/04/2025", "2025-04-02"]

@@ -169,14 +169,21 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     unless 1/3, 2/3 and 5/3 would be the same day of several months, other than the first.
     """
     values = list(values)
-    written = [_YEAR_LAST.fullmatch(value) for value in values]
-    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
-    is_one_month = len(firsts) > len(seconds) == 1 and 1 not in seconds
-    points = any(found and found[2] == "." for found in written)
-    for day_first in (True, False) if points or is_one_month else (False, True):
+    points = any((found := _YEAR_LAST.fullmatch(value)) and found[2] == "." for value in values)
+    for day_first in (True, False) if points or is_one_month(values) else (False, True):
         if values and all(parse_date(value, day_first) is not None for value in values):
             return day_first
     return None
+
+
+def is_one_month(values: Iterable[str]) -> bool:
+    """Return whether dates would be the same day of several months with the month first.
+
+    Other than the first day, on which months begin.
+    """
+    written = [_YEAR_LAST.fullmatch(value) for value in values]
+    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
+    return len(firsts) > len(seconds) == 1 and 1 not in seconds
 
 
 def as_days(dates: Iterable[datetime | None]) -> np.ndarray:

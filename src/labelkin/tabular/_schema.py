@@ -23,7 +23,15 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
-from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
+from labelkin.tabular._dates import (
+    as_days,
+    as_zone,
+    find_zone,
+    has_order,
+    is_one_month,
+    parse_date,
+    parse_dates,
+)
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -434,6 +442,8 @@ def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:
     orders = [first for first in (True, False) if all(parse_date(cell, first) for _, cell in cells)]
     if not cells:
         return False
+    if len(orders) == 2 and is_one_month(cell for _, cell in cells):
+        orders = [True]
     if len(orders) == 1:
         if any(parse_date(cell, not orders[0]) for _, cell in cells):
             order = "day first" if orders[0] else "month first"
