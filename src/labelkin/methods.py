@@ -44,6 +44,8 @@ class Method:
     """Return an unfitted classifier for a given ``random_state``."""
     settings: str
     """What is set, in words."""
+    has_trees: bool = False
+    """Whether it grows C4.5 trees, which need numba."""
 
 
 def to_dense(X: Any) -> Any:
@@ -68,12 +70,14 @@ _METHODS = (
         "RAkEL",
         lambda seed: labelkin.RAkELClassifier(random_state=seed),
         "labelsets of half the labels, min(2q, C(q, k)) powersets of C4.5 trees",
+        has_trees=True,
     ),
     Method(
         "rakel_k3",
         "RAkEL (k = 3)",
         lambda seed: labelkin.RAkELClassifier(labelset_size=3, random_state=seed),
         "labelsets of three labels, Mulan's default, which the published column matches",
+        has_trees=True,
     ),
     Method(
         "iblr",
@@ -93,12 +97,14 @@ _METHODS = (
         "CLR",
         lambda seed: labelkin.CalibratedLabelRankingClassifier(random_state=seed),
         "a C4.5 tree for each pair of labels and each label",
+        has_trees=True,
     ),
     Method(
         "cchains",
         "CChains",
         lambda seed: labelkin.ChainClassifier(random_state=seed),
         "one chain of C4.5 trees in the order of the labels",
+        has_trees=True,
     ),
     Method(
         "mlknn",
@@ -124,6 +130,7 @@ _METHODS = (
         "AdaBoost_PDT",
         lambda seed: labelkin.AdaBoostPDTClassifier(random_state=seed),
         "10 rounds of pruned C4.5 trees, one label after another",
+        has_trees=True,
     ),
     Method(
         "bagging_vpcp",
@@ -146,6 +153,7 @@ _METHODS = (
         "BR",
         lambda seed: labelkin.BinaryRelevanceClassifier(random_state=seed),
         "a C4.5 tree for each label; not in the paper's tables",
+        has_trees=True,
     ),
     Method(
         "krr",

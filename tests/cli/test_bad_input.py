@@ -406,6 +406,15 @@ def test_without_an_extra(missing, untouched, monkeypatch, capsys):
     assert "pip install 'labelkin[" in capsys.readouterr().err
 
 
+def test_trees_without_numba_are_refused_before_the_file_is_read(untouched, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    for command in ("fit", "evaluate"):
+        assert main([command, "n.csv", *AB.split(), "-m", "br"]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert "pip install 'labelkin[tree]'" in lines[0]
+
+
 def test_no_exporter(untouched, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert main(["export", "n.labelkin", "m.onnx"]) == 2

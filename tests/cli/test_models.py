@@ -528,6 +528,15 @@ def test_explain_shows_words_as_they_are_written(method, here, capsys):
     assert "große" not in parts
 
 
+def test_other_rows_tell_the_order_of_the_dates_of_a_row(here, capsys):
+    rows = [f"2025-{month:02}-{day:02},{month % 2},1" for month in (3, 4) for day in range(1, 9)]
+    (here / "d.csv").write_text("when,a,b\n" + "\n".join(rows))
+    ok("fit", "d.csv", "--labels", "a,b", "--model", "logistic", "-q")
+    (here / "d.csv").write_text("when\n25/03/2025\n03/04/2025\n")
+    ok("explain", "model.labelkin", "d.csv", "--row", "2")
+    assert "2025-04-03" in capsys.readouterr().out
+
+
 def test_explain_escapes_what_it_shows(here):
     rows = "".join(f"<b>x{i % 2}</b> some words here $a,{i % 2},1\n" for i in range(12))
     (here / "odd.csv").write_text("t,<i>,b\n" + rows)

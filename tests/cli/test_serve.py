@@ -158,21 +158,33 @@ def test_notes_are_those_of_predict(client, folder, capsys):
 
 def test_percentages_and_numbers_of_a_german_table(tmp_path):
     places = ["nord", "süd"] * 15
-    rows = [f"{5 + i % 20},5 %;8{i % 25:02}.187;{one};{i % 2}" for i, one in enumerate(places)]
-    (tmp_path / "t.csv").write_text("\n".join(["rabatt;umsatz;ort;ja", *rows]))
+    rows = [
+        f"{5 + i % 20},5 %;8{i % 25:02}.187;{one};{i} m²;2025-03-{i + 1:02};{i % 2}"
+        for i, one in enumerate(places)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["rabatt;umsatz;ort;größe;tag;ja", *rows]))
     out = ["--model", "logistic", "-q", "--out", tmp_path / "m.labelkin"]
     words = ["fit", tmp_path / "t.csv", "--labels", "ja", *out]
     assert main([str(word) for word in words]) == 0
     client = client_of(tmp_path / "m.labelkin")
     schema = client.get("/schema").json()
-    assert [column.get("unit") for column in schema["columns"]] == ["%", None, None]
+    assert [column.get("unit") for column in schema["columns"]] == ["%", None, None, "m²", None]
     of = schema["request"]["properties"]["rows"]["items"]["properties"]
     assert of["rabatt"]["type"] == ["string", "null"]
-    row = {"rabatt": "7,5 %", "umsatz": "819.187", "ort": "nord"}
-    written, given = predict(client, row, row | {"umsatz": 819187})
+    assert of["größe"]["type"] == ["number", "string", "null"]
+    assert "m²" in of["größe"]["description"]
+    row = {"rabatt": "7,5 %", "umsatz": "819.187", "ort": "nord", "größe": 7, "tag": "2025-03-25"}
+    written, given = predict(client, row, row | {"umsatz": 819187, "größe": "7 m²"})
     assert written["probabilities"] == given["probabilities"]
     assert client.post("/predict", json=row).json()["notes"] == []
-    sent = {"content": "rabatt;umsatz;ort\n5 %;7;süd\n".encode("cp1252")}
+    # One date alone has the day first if there is no other way to read it.
+    dated = client.post("/predict", json=row | {"tag": "25/03/2025"}).json()
+    assert dated["rows"][0]["probabilities"] == written["probabilities"]
+    assert dated["notes"] == []
+    assert error_of(client, row | {"tag": "04/03/2025"}).endswith(
+        "in which the day or the month may be first; write the year first, as in 2025-12-31"
+    )
+    sent = {"content": "rabatt;umsatz;ort;größe;tag\n5 %;7;süd;7;2025-03-25\n".encode("cp1252")}
     answer = client.post("/predict", **sent, headers={"content-type": "text/csv"}).json()
     assert answer["csv"] == {"delimiter": ";", "decimal": ",", "encoding": "utf-8-sig"}
     for wrong in (7.5, "7,5"):
@@ -196,6 +208,8 @@ def test_csv_that_does_not_fit(client):
     for content in (b"", b"a,b\n1,2\n", b'plot,country\n"open', b"\x00\x01\x02"):
         answer = client.post("/predict", content=content, headers={"content-type": "text/csv"})
         assert answer.status_code == 422, answer.text
+    # The cure is one that the sender has.
+    assert "(it holds NUL characters); send a spreadsheet, JSON, or" in answer.json()["error"]
 
 
 def test_csv_of_too_many_columns(client):
@@ -354,6 +368,8 @@ def test_the_page_in_a_browser(address, folder, browser):
     assert "confidence" in shown
     assert "crime" in [tag.text for tag in browser.find_elements(By.CSS_SELECTOR, "#one .tag")]
     assert "detective" in shown
+    # Names from right to left do not move what stands beside them.
+    assert "detective" in [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".part bdi")]
     for width in (390, 1280):
         resize(browser, width)
         assert too_wide(browser) == []

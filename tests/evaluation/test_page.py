@@ -19,6 +19,7 @@ pytest.importorskip("jinja2")
 
 from labelkin import MLkNNClassifier, MultiLabelLogisticRegression
 from labelkin.cli import main
+from labelkin.decisions import DecisionClassifier
 from labelkin.evaluation import compare, evaluate_model
 from labelkin.evaluation._page import render_report
 from support.browser import (
@@ -454,3 +455,8 @@ def test_labels_of_few_rows_are_marked_as_uncertain(tmp_path):
     text = read(tmp_path / "page.html")
     assert "rare</button> <small>uncertain: few rows</small>" in text
     assert "common</button></th>" in text
+    # Thresholds that each fold has learned are not those of the slider.
+    assert "threshold of its own" not in text
+    model = DecisionClassifier(MultiLabelLogisticRegression(C=1.0), "macro_f1", random_state=0)
+    compare(model, X, y, folds=3).write_report(tmp_path / "page.html")
+    assert "threshold of its own" in read(tmp_path / "page.html")

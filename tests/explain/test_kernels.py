@@ -1,6 +1,8 @@
 """Explanations of kernels and of their ensemble add up to the predictions."""
 
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -181,7 +183,7 @@ def test_forms_of_a_sample(data):
     with pytest.raises(ValueError, match=r"no label is called 'xx'\. Did you mean x\?"):
         why.strongest_features("xx")
     for html in (why._repr_html_(), why.to_html()):
-        assert "&lt;b&gt;&amp;" in html
+        assert "<bdi>&lt;b&gt;&amp;" in html  # apart from what stands beside it
         assert "<b>" not in html
     assert why.member_effects.shape == (1, 4)
     assert why.feature_effects.shape == (4, 5)
@@ -220,6 +222,20 @@ def test_picture(kin, data):
     figure = kin.explain(data[2][0]).plot()
     assert len(figure.axes[0].patches) == 4
     assert len(figure.axes[0].collections) == len(kin.members_)
+
+
+def test_characters_that_the_usual_font_lacks(kin, data):
+    pytest.importorskip("matplotlib")
+    found = kin.explain(data[2][0])
+    for name, words in (
+        ("\u1d81", []),  # in a font of matplotlib's own
+        ("\U0003134f\U0003134e", ["HTML"]),  # in none
+    ):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            replace(found, label_names=[name, *found.label_names[1:]]).plot().canvas.draw()
+        assert len(caught) == len(words)
+        assert all(word in str(one.message) for word, one in zip(words, caught, strict=True))
 
 
 def test_weighted_samples(data):

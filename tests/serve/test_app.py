@@ -96,8 +96,9 @@ def test_rows_of_json(client, service):
     assert service.explained == [1, 0, 1]
 
 
-def test_rows_of_csv(client, service):
-    csv = {"content-type": "text/csv; charset=utf-8"}
+@pytest.mark.parametrize("kind", ["text/csv", "application/csv", "text/tab-separated-values"])
+def test_rows_of_csv(client, service, kind):
+    csv = {"content-type": f"{kind}; charset=utf-8"}
     answer = client.post("/predict?explain=1", content=b"text\na\nb\n", headers=csv)
     assert [row["labels"] for row in answer.json()["rows"]] == [["a"], ["b"]]
     assert answer.json()["notes"] == ["mind"]

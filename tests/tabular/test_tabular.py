@@ -191,6 +191,27 @@ def test_points_mean_day_first_whatever_the_training_rows_have():
         "januari februari maart april mei juni juli augustus september oktober november",
         "gen feb mar apr mag giu lug ago set ott nov",
         "jan fev mar abr mai jun jul ago set out nov",
+        "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad",
+        "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopad",
+        "sty lut mar kwi maj cze lip sie wrz paź lis",
+        "leden únor březen duben květen červen červenec srpen září říjen listopad",
+        "ledna února března dubna května června července srpna září října listopadu",
+        "led úno bře dub kvě čvn čvc srp zář říj lis",
+        "januára februára marca apríla mája júna júla augusta septembra októbra novembra",
+        "január február március április május június július augusztus szeptember október november",
+        "Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül EKİM KASIM",
+        "январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь",
+        "января февраля марта апреля мая июня июля августа сентября октября ноября",
+        "січень лютий березень квітень травень червень липень серпень вересень жовтень листопад",
+        "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада",
+        "januar februar marts april maj juni juli august september oktober november",
+        "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta "
+        "syyskuuta lokakuuta marraskuuta",
+        "tammi helmi maalis huhti touko kesä heinä elo syys loka marras",
+        "Ιανουάριος Φεβρουάριος Μάρτιος Απρίλιος Μάιος Ιούνιος Ιούλιος Αύγουστος Σεπτέμβριος "
+        "Οκτώβριος Νοέμβριος",
+        "Ιανουαρίου Φεβρουαρίου Μαρτίου Απριλίου Μαΐου Ιουνίου Ιουλίου Αυγούστου Σεπτεμβρίου "
+        "Οκτωβρίου Νοεμβρίου",
     ],
 )
 def test_months_of_languages(names):
@@ -548,6 +569,9 @@ def test_a_date_before_many_spaces_takes_linear_time():
         "Friday, March 14th, 2025 2:05 PM", "2025/03/14 2:05:00 PM GMT+1", "14/Mar/2025 14:05 CET",
         "venerdì 14 marzo 2025 14:05", "vrijdag 14 maart 2025 14:05", "14 mrt. 2025 14:05",
         "sexta-feira, 14 de março de 2025 14:05", "14 de marzo del 2025, 14:05",
+        "2025. március 14. 14:05", "14 марта 2025 г., 14:05", "14. 3. 2025 14:05",
+        "2025. 03. 14. 14:05", "Freitag, den 14. März 2025 14:05", "14 marca 2025 r. 14:05",
+        "14.03.2025 р. 14:05",
     ],
 )  # fmt: skip
 def test_dates_with_words(text):
@@ -809,9 +833,18 @@ def test_dates_that_begin_with_the_year_do_not_tell_the_order_of_others():
     words = "'when' holds '02/04/2025' in row 2, in which the day or the month may be first; write "
     with pytest.raises(FormatError, match=words + "the year first.*'day_first_date'"):
         schema_of(iso).read(table(when=["2025-04-02", "02/04/2025"], **new))
+    with pytest.raises(FormatError, match="the day first and others with the month first; write"):
+        schema_of(iso).read(table(when=["31/12/2025", "12/31/2025"], **new))
     # What can be read in one way only is read.
     plain = ["02.04.2025", "12/31/2025"]
     assert schema_of(iso).read(table(when=plain, **new))["when"].tolist() == plain
+    # One date tells the order of the others.
+    notes = []
+    found = schema_of(iso).read(table(when=["02/04/2025", "25/03/2025"], **new), notes)
+    assert [date[:10] for date in found["when"]] == ["2025-04-02", "2025-03-25"]
+    found = schema_of(iso).read(table(when=["02/04/2025", "03/04/2025"], **new))
+    assert [date[:10] for date in found["when"]] == ["2025-04-02", "2025-04-03"]
+    assert notes[0].endswith("dates of when read with the day first")
     # The order is known of other models.
     both = ["02/04/2025", "2025-04-02"]
     for schema in (

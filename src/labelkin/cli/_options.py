@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from labelkin._utils.names import did_you_mean
+from labelkin._utils.optional import import_optional
 from labelkin.cli._output import split_names
 
 if TYPE_CHECKING:
@@ -522,6 +523,8 @@ def find_methods(choice: MethodOptions, *, several: bool = False) -> "dict[str, 
                 f"{', '.join(dict.fromkeys([DEFAULT, *METHODS]))}; auto compares several."
             )
         make_classifier(method, settings, choice.seed)
+        if method.has_trees:
+            import_optional("numba", "tree")
         found[method.name] = method
     return found
 

@@ -1,5 +1,6 @@
 """``labelkin explain``: why a model predicts the labels of one row."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -66,7 +67,8 @@ def command(
     if row > table.n_rows:
         raise ValueError(f"--row {row}: {data} has {plural(table.n_rows, 'row')}.")
     notes.pending = []  # those on other rows
-    saved.classifier.read_rows(replace(table, data=table.data[row - 1 : row]), notes.pending)
+    with suppress(ValueError):  # one row alone may not tell whether the day or the month is first
+        saved.classifier.read_rows(replace(table, data=table.data[row - 1 : row]), notes.pending)
     notes.flush()
     known = saved.read_training(training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]

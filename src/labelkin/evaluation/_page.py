@@ -120,6 +120,7 @@ def render_report(
         labels=labels,
         curves=curves,
         many=sparse.issparse(once.y),
+        varied=bool((np.ptp(best.thresholds[: found.folds], axis=0) > 0).any()),
         few_rows=FEW_ROWS,
         growth=growth,
         cross_validated=found.fit_part is not None,

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelkin._utils.names import abbreviate, did_you_mean, printable, show_value
 from labelkin._utils.pages import render_page
-from labelkin._utils.plots import BLUE, new_figure, plain_text
+from labelkin._utils.plots import BLUE, LEFT_TO_RIGHT, find_fonts, new_figure, plain_text
 from labelkin.base import Array
 
 if TYPE_CHECKING:
@@ -268,17 +268,25 @@ class Explanation:
             for probability in self.member_probability:
                 axis.scatter(probability[shown], places, s=14, facecolors="#222222", zorder=2)
             axis.set_xlabel("probability; dots: each member alone", loc="left", fontsize=9)
-        axis.set_yticks(places, [plain_text(self.label_names[j]) for j in shown])
+        names = [self.label_names[j] for j in shown]
+        mark = LEFT_TO_RIGHT
+        reasons = [
+            "   ".join(f"{mark}{part}{mark} {x:+.1f}" for part, x in self.strongest_features(j, 3))
+            for j in shown
+        ]
+        fonts, replaced = find_fonts("".join([*names, *reasons, self.title]))
+        names, reasons, (title,) = (
+            [plain_text(text.translate(replaced)) for text in texts]
+            for texts in (names, reasons, [self.title])
+        )
+        axis.set_yticks(places, names, fontfamily=fonts)
         axis.invert_yaxis()
         axis.set(xlim=(-0.02, 3), xticks=[0, 0.5, 1])
-        for place, j in zip(places, shown, strict=True):
-            why = "   ".join(
-                f"{name} {value:+.1f}" for name, value in self.strongest_features(j, 3)
-            )
+        for place, j, why in zip(places, shown, reasons, strict=True):
             axis.text(1.05, place, f"{self.probability[j]:.2f}", va="center", fontsize=9)
-            axis.text(1.25, place, plain_text(why), va="center", fontsize=9)
+            axis.text(1.25, place, why, va="center", fontsize=9, fontfamily=fonts)
         axis.spines[["top", "right", "bottom"]].set_visible(False)
-        axis.set_title(plain_text(self.title), loc="left", fontsize=10, wrap=True)
+        axis.set_title(title, loc="left", fontsize=10, wrap=True, fontfamily=fonts)
         return figure
 
     def __repr__(self) -> str:

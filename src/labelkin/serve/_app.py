@@ -23,6 +23,7 @@ _SHEETS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "application/vnd.oasis.opendocument.spreadsheet",
 )
+_CSV = ("text/csv", "application/csv", "text/tab-separated-values")
 _JSON = ("application/json", "application/x-ndjson", "application/jsonl")
 _STRINGS = ("text", "date")  # kinds of columns whose values are strings
 
@@ -59,7 +60,7 @@ def make_app(service: Service, limits: Limits | None = None, hosts: Iterable[str
         header = EmailMessage()
         header["content-type"] = request.headers.get("content-type", "")
         kind, charset = header.get_content_type(), header.get_content_charset()
-        if kind not in (*_JSON, "text/csv", *_SHEETS):
+        if kind not in (*_JSON, *_CSV, *_SHEETS):
             text = (
                 "Send rows as application/json, or a table as text/csv or a spreadsheet, as the "
                 "body of the request and with this Content-Type."
@@ -142,10 +143,13 @@ def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
 
 def _value_schema(column: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of the values of a column."""
-    if "unit" in column:
-        text = "A percentage with its sign, as in 25 %."
-        return {"type": ["string", "null"], "description": text}
-    return {"type": ["number"] * (column["kind"] not in _STRINGS) + ["string", "null"]}
+    kinds, unit = ["string", "null"], column.get("unit")
+    if unit == "%":
+        return {"type": kinds, "description": "A percentage with its sign, as in 25 %."}
+    if column["kind"] not in _STRINGS:
+        kinds.insert(0, "number")
+    text = f"A number, or a text with its unit, {unit}."
+    return {"type": kinds} | ({"description": text} if unit else {})
 
 
 class _Worker:

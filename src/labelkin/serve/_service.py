@@ -17,6 +17,13 @@ _VALUES = 200  # of a category that are listed
 _LABELS = 1_999  # that a page lists; more are found by `Service.find_labels`
 _FOUND = 20  # labels that a search finds at most
 _CANDIDATES = 50  # of thousands of labels that an answer holds
+# What the sender can do, where an error names an argument of the library.
+_CURES = {
+    "columns": "write the year first, as in 2025-12-31",
+    "encoding": "send a spreadsheet, JSON, or a CSV file in UTF-8",
+    "header": "write the names of the columns in the first row",
+    "sheet": "put the table on the first sheet",
+}
 _KINDS = {"day_first_date": "date", "raw": "any"}
 
 
@@ -114,7 +121,10 @@ class Service:
             features = self.model.read_rows(table, notes)
             return RequestRows(features, identify_rows(table, schema), notes, table.csv)
         except ValueError as error:
-            raise BadRows(str(error)) from None
+            text = str(error)
+            for name in _CURES.keys() & getattr(error, "arguments", ()):
+                text = f"{text.rpartition('; ')[0]}; {_CURES[name]}"
+            raise BadRows(text) from None
 
     def predict(self, rows: RequestRows, part: slice = slice(None)) -> list[dict[str, Any]]:
         """Return labels, confidence and probabilities of a part of the rows.

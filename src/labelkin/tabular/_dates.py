@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import strip_accents_unicode
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_feature_names_in,
@@ -25,34 +26,47 @@ _TIME = (
     r"(?:(?:T|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
     rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
-_YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.])(\d{{1,2}})\2(\d{{1,2}}){_TIME}\s*")
-_YEAR_LAST = re.compile(rf"\s*(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}|\d{{2}}){_TIME}\s*")
+# A space may follow a point, as in 12. 3. 2025, and a word for year the year, as in 2025 г.
+_GAP, _ERA = r"(?:(?<=\.)\s)?", r"(?:\s?(?:г(?:ода)?|р(?:оку)?|r(?:oku)?)\b\.?)?"
+_YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{1,2}})\.?{_TIME}\s*")
+_YEAR_LAST = re.compile(
+    rf"\s*(\d{{1,2}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{4}}|\d{{2}}){_ERA}{_TIME}\s*"
+)
 _CHARACTERS = re.compile(r"(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]")  # 2025年3月14日
 # 14 Mar 2025, 14-Mar-25, March 14, 2025 or 14 de marzo de 2025; a weekday may stand before each.
 _WORD, _NTH, _OF = r"([^\W\d_]{3,12})", r"(?:\.|[ºª°]|st|nd|rd|th|er)?", r"(?:del?\s++)?"
 _NAMED = re.compile(
     rf"\s*+(?:[^\W\d_][^\s\d.,]{{1,14}}[.,]*+\s++)?"
-    rf"(?:(\d{{1,2}}){_NTH}[\s/-]*+{_OF}{_WORD}[\s.,/-]*+{_OF}"
-    rf"|{_WORD}\.?[\s-]*+(\d{{1,2}}){_NTH}[\s,-]++)(\d{{4}}|\d{{2}}){_TIME}\s*"
+    rf"(?:(?:den\s++)?(\d{{1,2}}){_NTH}[\s/-]*+{_OF}{_WORD}[\s.,/-]*+{_OF}"
+    rf"|{_WORD}\.?[\s-]*+(\d{{1,2}}){_NTH}[\s,-]++)(\d{{4}}|\d{{2}}){_ERA}{_TIME}\s*"
 )
 # Fri Mar 14 14:05:00 +0000 2025, with the year after the time.
 _YEAR_AFTER = re.compile(rf"(\D{{6,20}}\d{{1,2}})( [\d:]{{5,8}}(?: {_ZONE})?)( \d{{4}})")
-# In English, German, French, Spanish, Italian, Portuguese and Dutch; three letters are enough.
+# 2025. március 12.
+_YEAR_BEFORE = re.compile(r"^\s*(\d{4})[.\s-]\s?([^\W\d_]{3,12})[.\s-]\s?(\d{1,2})(?!\d)\.?")
+# How months begin in 19 languages, without accents: five letters are enough, or three of them.
 _MONTHS = {
-    name[:end]: number
-    for number, names in reversed([*enumerate((
-        "january januar jänner janvier enero gennaio janeiro januari",
-        "february februar février febrero febbraio fevereiro februari",
-        "march märz mrz maerz mars marzo março maart mrt", "april avril abril aprile",
-        "may mai mayo maggio maio mei", "june juni juin junio giugno junho",
-        "july juli juillet julio luglio julho", "august août agosto augustus",
-        "september septembre septiembre settembre setembro",
-        "october oktober octobre octubre ottobre outubro",
-        "november novembre noviembre novembro",
-        "december dezember décembre diciembre dicembre dezembro",
+    stem[:end]: number
+    for number, stems in reversed([*enumerate((
+        "janua janne janvi janei enero genna stycz leden ledna ocak tammi январ січен січня ιανου",
+        "febru fevri febre febbr feber fever luty luteg unora subat helmi февра лютии лютог φεβρο",
+        "march marz maerz mrz mars marts marzo marco maart mrt marze marca marec marci breze "
+        "brezn maali марта берез μαρτι",
+        "april avril abril kwiec kwiet duben dubna nisan huhti апрел квіте квітн απριλ",
+        "may mayo maio maggi mei mai maja majus mayis kvete kvetn touko маи мая траве травн "
+        "μαιοσ μαιου",
+        "june juni juin junio juniu junho juna giugn czerw cerven cervn cvn cen hazir kesak "
+        "июнь июня черве червн ιουνι",
+        "july juli juill julio juliu julho jula lugli lipie lipca cervene cervenc cvc cec temmu "
+        "heina июль июля липен липня ιουλι",
+        "augus aout agost agust sierp srpen srpna eloku авгус серпе серпн αυγου",
+        "septe septi sette setem szept wrzes zari eylul syysk сентя верес σεπτε",
+        "octob octub oktob outub ottob pazdz rijen rijna ekim lokak октяб жовте жовтн οκτωβ",
+        "novem novie kasim listo marra ноябр листо νοεμβ",
+        "decem dezem desem dicie dicem grudz grudn prosi arali joulu декаб груде грудн δεκεμ",
     ), start=1)])
-    for name in names.split()
-    for end in range(3, len(name) + 1)
+    for stem in stems.split()
+    for end in range(3, len(stem) + 1)
 }  # fmt: skip
 
 
@@ -117,8 +131,11 @@ def _read_date(text: str, day_first: bool) -> datetime | None:
     elif found := _YEAR_LAST.fullmatch(text):
         is_day_first = day_first or found[2] == "."
         written = found[4], *((found[3], found[1]) if is_day_first else (found[1], found[3]))
-    elif found := _NAMED.fullmatch(_YEAR_AFTER.sub(r"\1\3\2", text, count=1)):
-        month = _MONTHS.get((found[2] or found[3]).casefold(), 0)
+    elif found := _NAMED.fullmatch(
+        _YEAR_BEFORE.sub(r"\3 \2 \1", _YEAR_AFTER.sub(r"\1\3\2", text, count=1))
+    ):
+        name = strip_accents_unicode(found[2] or found[3]).casefold().replace("ı", "i")
+        month = _MONTHS.get(name[:7]) or _MONTHS.get(name[:5], 0)
         written = found[5], month, found[1] or found[4]
     else:
         return None
@@ -152,14 +169,21 @@ def find_day_first(values: Iterable[str]) -> bool | None:
     unless 1/3, 2/3 and 5/3 would be the same day of several months, other than the first.
     """
     values = list(values)
-    written = [_YEAR_LAST.fullmatch(value) for value in values]
-    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
-    is_one_month = len(firsts) > len(seconds) == 1 and 1 not in seconds
-    points = any(found and found[2] == "." for found in written)
-    for day_first in (True, False) if points or is_one_month else (False, True):
+    points = any((found := _YEAR_LAST.fullmatch(value)) and found[2] == "." for value in values)
+    for day_first in (True, False) if points or is_one_month(values) else (False, True):
         if values and all(parse_date(value, day_first) is not None for value in values):
             return day_first
     return None
+
+
+def is_one_month(values: Iterable[str]) -> bool:
+    """Return whether dates would be the same day of several months with the month first.
+
+    Other than the first day, on which months begin.
+    """
+    written = [_YEAR_LAST.fullmatch(value) for value in values]
+    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
+    return len(firsts) > len(seconds) == 1 and 1 not in seconds
 
 
 def as_days(dates: Iterable[datetime | None]) -> np.ndarray:

@@ -23,7 +23,15 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
-from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
+from labelkin.tabular._dates import (
+    as_days,
+    as_zone,
+    find_zone,
+    has_order,
+    is_one_month,
+    parse_date,
+    parse_dates,
+)
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
@@ -261,11 +269,11 @@ class Schema:
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
-            if name in self.year_first and table.kind(name) == "string":
-                _check_order(table, name)
+            is_open = name in self.year_first and table.kind(name) == "string"
+            is_turned = is_open and _is_day_first(table, name, notes)
             zone = (self.zones or {}).get(name, "")
             spare = 0.0 if is_strict else _MAX_WORDS
-            cells, numbers = _read_column(table, name, kind, unit, zone, spare)
+            cells, numbers = _read_column(table, name, kind, unit, zone, spare, is_turned)
             if kind == "number":
                 _check_unit(table, name, unit)
             if kind == "number" and self.percentages is not None:
@@ -356,12 +364,19 @@ class Schema:
 
 
 def _read_column(
-    table: RawTable, name: str, kind: str, unit: str = "", zone: str = "", spare: float = 0.0
+    table: RawTable,
+    name: str,
+    kind: str,
+    unit: str = "",
+    zone: str = "",
+    spare: float = 0.0,
+    is_turned: bool = False,
 ) -> tuple[np.ndarray, Any]:
     """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
 
     Infinite numbers, and words in more than a share `spare` of the cells of numbers or dates are
-    refused. Dates are converted to the time zone, if it is given.
+    refused. Dates are converted to the time zone, if it is given, and have the day
+    before the month if the kind says so or, with `is_turned`, if it does not.
     """
     if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
         cells = table.numbers(name, unit, spare)
@@ -374,7 +389,8 @@ def _read_column(
         cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
     if "date" not in kind:
         return cells, None
-    day_first, to, words = kind == "day_first_date", as_zone(zone), table.words.get(name, [])
+    day_first = is_turned != (kind == "day_first_date")
+    to, words = as_zone(zone), table.words.get(name, [])
     cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
     dates = parse_dates(cells, day_first, to)
     days = as_days(dates)
@@ -384,13 +400,13 @@ def _read_column(
         row = (reversed_ or wrong)[0]
         example = "with the day before the month" if day_first else "such as 2025-12-31"
         text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
-        if kind == "date" and reversed_:
-            text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}"
-        raise table.error(f"column {shorten(name)} holds {text}")
+        is_other = kind == "date" and reversed_
+        text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}" * bool(is_other)
+        raise table.error(f"column {shorten(name)} holds {text}", *["columns"] * bool(is_other))
     if wrong:
         table.words = table.words | {name: [*words, *dict.fromkeys(cells[wrong])]}
         cells[wrong] = None
-    if to is not None:
+    if to is not None or is_turned:  # as the pipeline reads them
         cells = np.array([date and str(date) for date in dates], dtype=object)
     return cells, days
 
@@ -435,16 +451,29 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
         raise table.error(text)
 
 
-def _check_order(table: RawTable, name: str) -> None:
-    """Refuse a date in which either number may be the month."""
-    for row, cell in enumerate(table.strings(name)):
-        if has_order([cell]) and parse_date(cell, day_first=True):
-            raise table.error(
-                f"column {shorten(name)} holds {shorten(cell, 30)} in row {row + 1}, in which the "
-                "day or the month may be first; write the year first, as in 2025-12-31, or fit the "
-                f"model with columns={{{name!r}: 'day_first_date'}} if the day is",
-                "columns",
-            )
+def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:
+    """Return whether new dates begin with the day, where those of training do not tell.
+
+    Dates that leave it open are refused, and so are those of both orders.
+    """
+    cells = [(row, cell) for row, cell in enumerate(table.strings(name), 1) if has_order([cell])]
+    orders = [first for first in (True, False) if all(parse_date(cell, first) for _, cell in cells)]
+    if not cells:
+        return False
+    if len(orders) == 2 and is_one_month(cell for _, cell in cells):
+        orders = [True]
+    if len(orders) == 1:
+        if any(parse_date(cell, not orders[0]) for _, cell in cells):
+            order = "day first" if orders[0] else "month first"
+            notes.append(f"{table.source}: dates of {name} read with the {order}")
+        return orders[0]
+    text, cure = "dates with the day first and others with the month first", ""
+    if orders:
+        row, cell = cells[0]
+        text = f"{shorten(cell, 30)} in row {row}, in which the day or the month may be first"
+        cure = f", or fit the model with columns={{{name!r}: 'day_first_date'}} if the day is"
+    text += "; write the year first, as in 2025-12-31" + cure
+    raise table.error(f"column {shorten(name)} holds {text}", *["columns"] * bool(cure))
 
 
 def _feature_names(

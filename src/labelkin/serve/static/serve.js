@@ -10,6 +10,12 @@
     if (text !== undefined) element.textContent = text;
     return element;
   }
+  // A name that may be written from right to left, apart from what stands beside it.
+  function named(tag, name, beside = "", options = {}) {
+    const element = make(tag, undefined, options);
+    element.append(make("bdi", name), beside);
+    return element;
+  }
   function tell(text, failed = false) {
     one("status").textContent = text;
     one("status").classList.toggle("error", failed);
@@ -38,7 +44,7 @@
   function explanation(row) {
     const part = make("div");
     const tags = make("p");
-    for (const label of row.labels) tags.append(make("span", label, { className: "tag" }));
+    for (const label of row.labels) tags.append(named("span", label, "", { className: "tag" }));
     if (!row.labels.length) tags.append(make("span", "no label", { className: "none" }));
     tags.append(make("span", ` confidence ${share(row.confidence)}: the probability that the decision on the least certain label is right`, { className: "quiet" }));
     const list = make("ul", undefined, { className: "why" });
@@ -48,10 +54,10 @@
       bar.setAttribute("aria-label", `probability of ${label.label}`);
       const parts = make("span", undefined, { className: "parts" });
       for (const added of label.added)
-        parts.append(make("span", `${added.part} ${signed(added.log_odds)}`, {
+        parts.append(named("span", added.part, ` ${signed(added.log_odds)}`, {
           className: added.log_odds < 0 ? "part against" : "part",
         }));
-      item.append(make("span", label.label, { className: "label" }), make("span", share(label.probability)), bar, parts);
+      item.append(named("span", label.label, "", { className: "label" }), make("span", share(label.probability)), bar, parts);
       list.append(item);
     }
     part.append(tags, list);
@@ -68,12 +74,13 @@
   // ----------------------------------------------------------------------- type a row
   function field(column) {
     const label = make("label", undefined, { className: "field" });
-    const title = make("span", `${column.name} `);
+    const title = named("span", column.name, " ");
     title.append(make("small", column.unit ?? (column.kind === "text" ? "" : column.kind)));
     const input = make(column.kind === "text" ? "textarea" : "input");
     input.dataset.column = column.name;
     input.dataset.unit = column.unit === "%" ? "%" : "";  // others may be left out
     input.autocomplete = "off";
+    input.dir = "auto";
     if (column.kind === "number") input.inputMode = "decimal";
     if (column.kind === "date") input.placeholder = "2025-12-31";
     label.append(title, input);
@@ -133,7 +140,7 @@
     const number = make("td", undefined, { className: "number" });
     number.append(make("button", row.row, { type: "button" }));
     const labels = make("td");
-    for (const label of row.labels) labels.append(make("span", label, { className: "tag" }));
+    for (const label of row.labels) labels.append(named("span", label, "", { className: "tag" }));
     if (!row.labels.length) labels.append(make("span", "none", { className: "none" }));
     const known = shown().map((name) => make("td", row.shown[name], {
       className: / /.test(row.shown[name]) ? "text" : "known",
