@@ -123,7 +123,7 @@ class Service:
         except ValueError as error:
             text = str(error)
             for name in _CURES.keys() & getattr(error, "arguments", ()):
-                text = f"{text.rpartition('; ')[0]}; {_CURES[name]}"
+                text = f"{(text.rpartition('; ')[0] or text).rstrip('.')}; {_CURES[name]}"
             raise BadRows(text) from None
 
     def predict(self, rows: RequestRows, part: slice = slice(None)) -> list[dict[str, Any]]:
