@@ -4,6 +4,7 @@ Each is evaluated with its page, fitted, predicted, explained and served; what w
 stop (a second sheet, tags in JSON, no header, names twice) is in one of them.
 """
 
+import csv
 import datetime
 import json
 from pathlib import Path
@@ -345,6 +346,107 @@ def library(path):
     pd.DataFrame(columns).to_csv(path, index=False)
 
 
+def zgloszenia(path):
+    columns = {
+        "Numer zgłoszenia": [f"ZGŁ/{1000 + i}" for i in range(N)],
+        "Treść": [f"{text} – proszę o pomoc, nie działa" for text in TEXTS],
+        "Miasto": [("Łódź", "Kraków", "Gdańsk", "Żory")[i % 4] for i in range(N)],
+        "Kategorie": joined(", "),
+    }
+    pd.DataFrame(columns).to_csv(path, index=False, sep=";", encoding="cp1250")
+
+
+def listings(path):
+    """A title, words beside values, two rows of names with merged cells, and a total."""
+    openpyxl = pytest.importorskip("openpyxl")
+    sheet = (book := openpyxl.Workbook()).active
+    for row in (["Inmuebles en venta", "marzo"], ["Agencia:", "Sol"], ["Fecha:", "3.3.2025"], []):
+        sheet.append(row)
+    sheet.append(["Ref.", "Descripción", "Precio", "Temas", None, None])
+    sheet.append([None, None, None, *TOPICS])
+    sheet.merge_cells("D5:F5")
+    for column in "ABC":
+        sheet.merge_cells(f"{column}5:{column}6")
+    prices = [100_000 + 250 * (7 * i % 40) for i in range(N)]
+    for i, tags in enumerate(SETS):
+        price = f"{prices[i]:,} €".replace(",", ".")
+        sheet.append(
+            [f"R-{300 + i}", TEXTS[i], price, *("sí" if t in tags else "no" for t in TOPICS)]
+        )
+    sheet.append(["Total", None, f"{sum(prices):,} €".replace(",", "."), None, None, None])
+    book.save(path)
+
+
+def jira(path):
+    lines = [["Issue key", "Summary", "Labels", "Labels", "Component/s", "Component/s", "Priority"]]
+    for i, tags in enumerate(SETS):
+        parts = [f"part{i % 3}", "core" if i % 2 else ""]
+        summary = f"{TEXTS[i]}\nsteps:\n# none"
+        lines.append(
+            [f"AB-{i}", summary, *tags, *[""] * (2 - len(tags)), *parts, "Low High".split()[i % 2]]
+        )
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(lines)
+
+
+def pedidos(path):
+    months = "janeiro fevereiro março abril".split()
+    values = [f"R$ {1000 + 37 * i:,},{i:02}".replace(",", ".", 1) for i in range(N)]
+    columns = {
+        "Pedido": [f"Nº {5000 + i}" for i in range(N)],
+        "Data": [f"{day.day} de {months[day.month - 1]} de {day.year}" for day in DAYS],
+        "Valor total": values,
+        "Mensagem": TEXTS,
+        "Etiquetas": joined(" -- "),
+    }
+    pd.DataFrame(columns).to_csv(path, index=False, sep=";", encoding="utf-8-sig")
+
+
+def proteins(path):
+    rng = np.random.default_rng(1)
+    motifs = dict(zip(TOPICS, ("WWCHW", "KKRKK", "PGPGP"), strict=True))
+    sequences = [
+        "".join(rng.choice([*"ADEFILMNQSTVY"], 40)) + "".join(motifs[t] * 3 for t in tags)
+        for tags in SETS
+    ]
+    columns = {"Entry": [f"P{10_000 + 7 * i}" for i in range(N)], "Sequence": sequences}
+    pd.DataFrame(columns | {"GO": joined("; ")}).to_csv(path, index=False, sep="\t")
+
+
+def akhbar(path):
+    frame = pd.DataFrame({"العنوان": TEXTS, "الوسوم": joined("، ")})
+    frame.to_csv(path, index=False, encoding="utf-8-sig")
+
+
+def issues(path):
+    records = [
+        {"number": i, "title": TEXTS[i], "milestone": {"title": "v1", "open": 3} if i % 3 else None}
+        | {"labels": [{"name": t, "color": "red"} for t in SETS[i]]}
+        for i in range(N)
+    ]
+    path.write_text(json.dumps(records))
+
+
+def machine(path):
+    """Sensors with marks for missing values, and a column that is known only with the labels."""
+    marks = {t: [int(t in tags) for tags in SETS] for t in TOPICS}
+    sensors = 300 + 3 * NUMBERS[:, 0] + 6 * np.array(marks["login"])
+    sensors[::9] = -999
+    columns = {"UDI": range(1, N + 1), "Temperature [K]": sensors.round(1), "log": TEXTS}
+    pd.DataFrame(columns | {"any": [int(bool(tags)) for tags in SETS]} | marks).to_csv(
+        path, index=False
+    )
+
+
+def sparse_arrays(path):
+    from scipy import sparse
+
+    words = sorted({word for text in TEXTS for word in text.split()})
+    counts = [[text.split().count(word) for word in words] for text in TEXTS]
+    sparse.save_npz(path, sparse.csr_matrix(counts))
+    np.save(path.with_name("y.npy"), [[t in tags for t in TOPICS] for tags in SETS])
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -382,6 +484,15 @@ FILES = [
     ("appels.csv", appels, ["--labels", NAMED], 3, "numeric: Heure, Durée)"),
     ("orders.parquet", orders, ["--labels", "tags"], 3, "numeric: slot, handling)"),
     ("library.csv", library, ["--labels", "Subjects"], 3, "Added: dates, day first"),
+    ("zgloszenia.csv", zgloszenia, ["--labels", "Kategorie"], 3, "cp1250 (--encoding)"),
+    ("inmuebles.xlsx", listings, ["--labels", NAMED], 3, "the names in row 5, the rows above"),
+    ("jira.csv", jira, ["--labels", "Labels,Labels_2"], 3, "tags in Labels, Labels_2"),
+    ("pedidos.csv", pedidos, ["--labels", "Etiquetas"], 3, "Valor total: numbers in R$"),
+    ("proteins.tsv", proteins, ["--labels", "GO"], 3, "Sequence: text"),
+    ("akhbar.csv", akhbar, ["--labels", "الوسوم"], 3, "split at '،'"),
+    ("issues.json", issues, ["--labels", "labels"], 3, "milestone.open"),
+    ("machine.csv", machine, ["--labels", NAMED], 3, "5 cells of Temperature [K] read as missing"),
+    ("counts.npz", sparse_arrays, ["--y", "y.npy"], 3, "11 columns"),
 ]  # fmt: skip
 
 
