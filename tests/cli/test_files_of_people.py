@@ -383,14 +383,14 @@ def jira(path):
         parts = [f"part{i % 3}", "core" if i % 2 else ""]
         summary = f"{TEXTS[i]}\nsteps:\n# none"
         lines.append(
-            [f"AB-{i}", summary, *tags, *[""] * (2 - len(tags)), *parts, "Low High".split()[i % 2]]
+            [f"AB-{i}", summary, *tags, *[""] * (2 - len(tags)), *parts, ["Low", "High"][i % 2]]
         )
     with path.open("w", newline="") as file:
         csv.writer(file).writerows(lines)
 
 
 def pedidos(path):
-    months = "janeiro fevereiro março abril".split()
+    months = ["janeiro", "fevereiro", "março", "abril"]
     values = [f"R$ {1000 + 37 * i:,},{i:02}".replace(",", ".", 1) for i in range(N)]
     columns = {
         "Pedido": [f"Nº {5000 + i}" for i in range(N)],
