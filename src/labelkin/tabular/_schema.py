@@ -14,7 +14,12 @@ from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns, normal_form, respell
+from labelkin.datasets.formats._columns import (
+    find_columns,
+    normal_form,
+    repeats_name,
+    respell,
+)
 from labelkin.datasets.formats._dialect import (
     in_words,
     is_currency,
@@ -67,6 +72,8 @@ class Schema:
     """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
     """Columns of the training data that told its rows apart and are not learned from."""
+    ignored: tuple[str, ...] = ()
+    """All columns of the training data that are not learned from, also its labels."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
@@ -185,7 +192,8 @@ class Schema:
             # Words that only a few titles have decide between labels that only a few titles have.
             max_words = 5_000 if table.n_rows < _MANY_TEXTS else 20_000
             max_words = 100_000 if n_labels >= MANY_LABELS else max_words
-        others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
+        ignored = [name for name in table.names or () if name not in kinds]
+        others = [name for name in ignored if name not in {*label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
         zones = {n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))}
@@ -211,6 +219,7 @@ class Schema:
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
+            ignored=tuple(ignored),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
@@ -233,7 +242,8 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
-        if absent := _check_present(table, list(self.columns), is_strict or table.is_matrix):
+        needs_all = is_strict or table.is_matrix
+        if absent := _check_present(table, list(self.columns), needs_all, self.ignored):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
             table = replace(table, data=pandas.concat([table.data, empty], axis=1), absent=absent)
         if absent := table.absent:
@@ -448,28 +458,36 @@ def _feature_names(
     return names
 
 
-def _check_present(table: RawTable, names: list[str], is_strict: bool = True) -> list[str]:
+def _check_present(
+    table: RawTable, names: list[str], is_strict: bool = True, ignored: Sequence[str] = ()
+) -> list[str]:
     """Return the columns that a table lacks of those the model was fitted on.
 
-    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any.
+    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any. Those
+    `ignored` in training are no other spelling of one.
     """
     if table.names is None:
         raise table.error(
             f"it has no column names, and the model needs the columns {join_names(names)}"
         )
-    absent = [name for name in names if name not in {*table.names}]
-    others = [name for name in table.names if name not in {*names}]
-    is_misspelt = any(did_you_mean(name, others) for name in absent)
-    if 0 < len(absent) < len(names) and not (is_strict or is_misspelt):
+    present, known = {*table.names}, {*names, *ignored}
+    absent = [name for name in names if name not in present]
+    others = [name for name in table.names if name not in known]
+    # Rows may have fewer tags, without a column tag_2 beside tag.
+    single = [name for name in absent if not repeats_name(name, present)]
+    misspelt = [name for name in single if did_you_mean(name, others)]
+    if not absent or (len(absent) < len(names) and not (is_strict or misspelt)):
         return absent
+    first = (misspelt or absent)[0]
     try:
-        find_columns(names, table.names, table.source)
+        find_columns([first], others if misspelt else table.names, table.source)
     except FormatError as error:
         if len(absent) == len(names):  # it is another table
             raise
-        more = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
+        more = [name for name in absent if name != first]
+        also = f" It also lacks {join_names(more)}." if more else ""
         cure = "Where the values are not known, add an empty column of that name."
-        raise table.error(f"{error.message}{more} {cure}") from None
+        raise table.error(f"{error.message}{also} {cure}") from None
     return []
 
 
@@ -517,11 +535,13 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
     left_out = [name for name in names if name not in given]
+    known |= {*schema.ignored}
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
     if given and len(left_out) == len(names):
         find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
+    single = [name for name in left_out if not repeats_name(name, given)]
     for name in unknown:  # a misspelt column is not a missing value
-        if hint := did_you_mean(name, left_out):
+        if hint := did_you_mean(name, single):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
     for number, record in enumerate(records, start=1):
         if record.keys().isdisjoint(names):
