@@ -561,10 +561,24 @@ def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
 def test_more_columns_of_the_name_of_a_label(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tag_columns(tmp_path / "t.csv")
-    _, err = run(capsys, "fit", "t.csv", "--labels", "tag", "-m", "mlknn")
-    assert "tag_2 kept as a feature, although the labels are in tag (set --labels or" in err
-    _, err = run(capsys, "fit", "t.csv", "--labels", "tag,tag_2", "-m", "mlknn", "-f")
+    fit = "fit", "t.csv", "-m", "mlknn", "-f", "--labels"
+    _, err = run(capsys, *fit, "tag")
+    assert "tags in tag, tag_2 (--ignore)" in err
+    assert "3 labels, 1.6 per row" in err
+    _, err = run(capsys, *fit, "tag", "--ignore", "tag_2")
+    assert "1 per row" in err
+    _, err = run(capsys, *fit, "tag", "--category", "tag_2")
+    assert "tag_2 kept as a feature, although the labels are in tag; if all of them hold" in err
+    _, err = run(capsys, *fit, "tag,tag_2")
     assert "kept as a feature" not in err
+    assert main([*fit, "tag,tag"]) == 2
+    assert "named twice; name it once" in capsys.readouterr().err
+    # New rows with one tag each, and with three at most.
+    for header, tags in (("tag", 1), ("tag,tag,tag", 3)):
+        cells = ",".join(["late parcel", *"abc"[:tags]])
+        (tmp_path / "new.csv").write_text(f"Summary,{header}\n{cells}\n")
+        _, err = run(capsys, "evaluate", "model.labelkin", "new.csv")
+        assert f"unknown to the model are left out: {', '.join('abc'[:tags])}" in err
 
 
 def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):

@@ -225,6 +225,20 @@ def test_a_tag_in_each_of_several_columns(second, is_tagged):
     assert np.isnan(found.read(data, [])[3]).all()
 
 
+def test_columns_that_repeat_the_name_of_a_column_of_tags():
+    tags = [["a", "b"], ["b", "c"], ["c", "a"]]  # both columns are filled
+    twice = pd.DataFrame(tags, columns=["tag", "tag"])
+    found = LabelColumns.find(RawTable.of(twice), "tag")
+    assert (found.names, found.columns) == (("a", "b", "c"), ("tag", "tag_2"))
+    # pandas has read them; the tags recur, and a row has a second one only beside a first.
+    tags = [["a", "b"], ["b", None], ["b", "a"]]
+    numbered = pd.DataFrame(tags, columns=["tag", "tag.1"])
+    assert LabelColumns.find(RawTable.of(numbered), "tag").columns == ("tag", "tag.1")
+    assert LabelColumns.find(RawTable.of(numbered), "tag", others={"tag.1"}).columns == ("tag",)
+    _, y = split_labels(numbered, ["tag"])
+    assert y.to_numpy().tolist() == [[1, 1], [0, 1], [1, 1]]
+
+
 def test_columns_of_tags_of_which_one_lists_several():
     kinds, rng = ["red", "blue", "green"], np.random.default_rng(0)
     marks = ["old", "heavy", "fragile", "rare"]

@@ -5,6 +5,7 @@ The first row may be the header; columns of numbers and truth values are found a
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def take_header(
         header = _find_header(columns, first, source, list(options.expected), below is not None)
     elif not is_merged:  # the user says that there is one row of names
         below = None
-    names = [f"c{number}" for number in range(1, len(first) + 1)]
+    names, repeats = [f"c{number}" for number in range(1, len(first) + 1)], dict[str, str]()
     if header:
         n_rows = 1 if below is None else 2
         if below is None and _has_question_ids(columns):
@@ -105,10 +106,14 @@ def take_header(
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
         first, respelled = respell(first, options.expected)
         guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
-        names, renamed = name_columns(first, source)
+        names, renamed, repeats = name_columns(first, source)
         guesses += renamed
+        strings = {*options.as_strings}
+        strings |= {name for name, repeated in repeats.items() if repeated in strings}
+        options = replace(options, as_strings=strings)
         columns = [column.slice(n_rows) for column in columns]
-    return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
+    table = make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
+    return replace(table, repeats=repeats)
 
 
 def make_table(

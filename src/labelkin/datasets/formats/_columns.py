@@ -67,7 +67,7 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
         found.append(position[normal_form(name)])
     if len(set(found)) < len(found):
         twice = next(names[i] for i in found if found.count(i) > 1)
-        raise FormatError(path, f"column {shorten(twice)} is named twice")
+        raise FormatError(path, f"column {shorten(twice)} is named twice; name it once")
     return np.sort(np.array(found, dtype=np.intp))
 
 

@@ -130,6 +130,8 @@ class RawTable:
     """Currencies, and words such as kg, that are written beside numbers, by column."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """What is read as missing among the numbers of a column."""
+    repeats: dict[str, str] = field(default_factory=dict)
+    """The name in the file of those columns that have one that stands before, such as a of a_2."""
     absent: list[str] = field(default_factory=list)
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
@@ -176,8 +178,8 @@ class RawTable:
                 ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
-        names, guesses = name_columns([str(name) or None for name in X.columns], "X")
-        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
+        names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
+        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
 
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""
@@ -343,8 +345,12 @@ class RawTable:
         ]
 
 
-def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
+def name_columns(
+    names: Iterable[str | None], source: str
+) -> tuple[list[str], list[Guess], dict[str, str]]:
     """Return names in normal form of which none occurs twice, and what was changed.
+
+    Also returned are the names of those that occur twice, by the new ones.
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
     of the first column becomes index, as it is most often the index of a DataFrame.
@@ -363,7 +369,8 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
         changed += [chosen] if chosen != name else []
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
-    return found, [Guess(text, ())] if changed else []
+    repeats = {new: name for new, name in zip(found, names, strict=True) if name and new != name}
+    return found, [Guess(text, ())] if changed else [], repeats
 
 
 def spread_cure(name: str) -> str:
