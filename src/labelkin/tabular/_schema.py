@@ -14,6 +14,7 @@ from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._cells import read_mixed
 from labelkin.datasets.formats._columns import (
     find_columns,
     normal_form,
@@ -171,6 +172,8 @@ class Schema:
                 gaps=bool(np.isnan(values).any()),
             )
         assert names is not None
+        written = [name for name, kind in columns.items() if kind != "number"]
+        read_mixed(table, names, written)
         if table.decimal is None:
             read = [name for name in names if columns.get(name, "number") == "number"]
             table.decimal = table.find_decimal(read)
@@ -249,6 +252,7 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
+        read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
         table = replace(table, decimal=mark)
         found, outside, gaps = {}, list[str](), dict[str, int]()

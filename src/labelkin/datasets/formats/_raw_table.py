@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ _MAX_DENSE_TARGET = 100_000_000
 _TIMES = {"time", "timedelta", "timedelta64"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", *_TIMES}
 _DATES = {"date", "datetime", "datetime64"}
+_PLAIN = (str, int, float, np.number, np.bool_, date, time, timedelta)
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -251,6 +253,16 @@ class RawTable:
             return "list"
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
+
+    def mixed_cells(self, name: str) -> list[Any] | None:
+        """Return a column of numbers, dates and texts, None where missing; None: it is another."""
+        types, column = import_optional("pandas").api.types, self.column(name)
+        if column.dtype != object or not types.infer_dtype(column, skipna=True).startswith("mixed"):
+            return None
+        pairs = zip(column, column.isna(), strict=True)
+        cells = [None if gone else cell for cell, gone in pairs]
+        are_plain = all(cell is None or isinstance(cell, _PLAIN) for cell in cells)
+        return cells if are_plain else None
 
     def numbers(self, name: str, unit: str = "", spare: float = 0.0) -> np.ndarray:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
