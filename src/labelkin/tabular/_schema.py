@@ -32,6 +32,7 @@ from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
 from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
 from labelkin.tabular._scaling import are_counts
+from labelkin.tabular._tags import names_in, read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -174,6 +175,7 @@ class Schema:
         assert names is not None
         written = [name for name, kind in columns.items() if kind != "number"]
         read_mixed(table, names, written)
+        read_names(table, [name for name in names if columns.get(name, "text") == "text"])
         if table.decimal is None:
             read = [name for name in names if columns.get(name, "number") == "number"]
             table.decimal = table.find_decimal(read)
@@ -253,6 +255,7 @@ class Schema:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
+        read_names(table, self.of_kind("text"))
         mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
         table = replace(table, decimal=mark)
         found, outside, gaps = {}, list[str](), dict[str, int]()
@@ -579,6 +582,7 @@ def _flatten(
 
 def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:
     """Return a number, a text or None; the empty text is missing."""
+    value = names_in(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)  # as `RawTable.strings` joins lists of words
     if value is None or (isinstance(value, str) and not is_matrix):

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
+from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
@@ -115,6 +118,45 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
                 'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"'
             ) from None
     return found
+
+
+def read_names(table: RawTable, columns: Iterable[str]) -> None:
+    """Replace lists of objects with a name, also in JSON, by lists of the names.
+
+    They become texts in a column that has other texts, too.
+    """
+    series, found = import_optional("pandas").Series, dict[str, Any]()
+    for name in () if table.is_matrix else columns:
+        kind, column = table.kind(name), table.column(name).astype(object)
+        cells = [*map(names_in, column)] if kind in ("string", "list") else [*column]
+        if all(one is other for one, other in zip(cells, column, strict=True)):
+            continue
+        n_lists = sum(isinstance(cell, list) for cell in cells)
+        if kind == "string" and n_lists < column.notna().sum():
+            cells = [", ".join(cell) or None if isinstance(cell, list) else cell for cell in cells]
+        found[name] = series(cells, table.data.index, dtype=object)
+    if found:
+        table.data = table.data.assign(**found)
+
+
+def names_in(cell: Any) -> Any:
+    """Return the names in a list of objects, also in JSON; any other cell as it is."""
+    items = cell
+    if isinstance(cell, str):
+        start = "".join(cell[:40].split())
+        if not start.startswith(("[{", "[]")):
+            return cell
+        try:
+            items = _parse(cell)
+        except ValueError:
+            return cell
+    is_list = isinstance(items, list | np.ndarray)
+    if not is_list or not all(isinstance(item, dict) for item in items):
+        return cell
+    try:
+        return [*map(_name_of, items)]
+    except ValueError:
+        return cell
 
 
 def guess_separator(table: RawTable, column: str) -> str:
