@@ -30,7 +30,7 @@ from labelkin.datasets.formats._dialect import (
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
 from labelkin.tabular._dates import as_days, as_zone, find_zone, has_order, parse_date, parse_dates
-from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, is_identifier
+from labelkin.tabular._kinds import Embedding, Kind, Scale, find_kind, find_title, is_identifier
 from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._tags import names_in, read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
@@ -76,6 +76,8 @@ class Schema:
     """Columns of the training data that told its rows apart and are not learned from."""
     ignored: tuple[str, ...] = ()
     """All columns of the training data that are not learned from, also its labels."""
+    title: str = ""
+    """The column of texts by which a reader knows a row."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
@@ -225,6 +227,7 @@ class Schema:
             n_rows=table.n_rows,
             identifiers=tuple(name for name in others if is_identifier(table, name)),
             ignored=tuple(ignored),
+            title=find_title(table, kinds),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
@@ -254,10 +257,10 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
+        table.decimal = self.reading["decimal"] or table.decimal
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
-        mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
-        table = replace(table, decimal=mark)
+        table.decimal = table.find_decimal(self.of_kind("number"))
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")

@@ -109,6 +109,8 @@ def read_mixed(table: RawTable, names: Iterable[str], as_strings: Iterable[str] 
         options = Options(decimal=".", as_strings=strings)
         read = make_table({name: make_column(written)}, table.source, [], options)
         table.guesses, table.units = [*table.guesses, *read.guesses], table.units | read.units
+        if table.percentages is not None and read.percentages:
+            table.percentages |= read.percentages
         pairs = zip(cells, read.data[name], written, strict=True)
         kept = [cell if isinstance(text, NumberText) else value for cell, value, text in pairs]
         is_read = read.kind(name) != "string"
