@@ -217,6 +217,15 @@ def find_training_data(
             f"{table.source}: {n_alike:,} rows have one label each and differ from others by it "
             "only: if they are labels of one item, join them into one row"
         )
+    texts = [name for name in features if (schema.columns or {})[name] == "text"]
+    if texts and found.column is not None and found.missing is None:
+        is_bare = X[texts].isna().to_numpy().all(axis=1) & (np.asarray(y.sum(axis=1)) == 0)
+        if 10 * is_bare.sum() > len(X):
+            text = (
+                f"{is_bare.sum():,} rows have neither text nor label and are learned as rows of no "
+            )
+            text += "label; if they belong to the rows above them, leave them out with 'drop'"
+            table.guesses.append(Guess(text, ("missing_labels",), True))
     nested = _find_hierarchy(hierarchy, found.names, table)
     if nested is not None:
         y = nested.close(y)
