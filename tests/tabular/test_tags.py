@@ -154,6 +154,7 @@ def test_labels_that_always_stand_side_by_side_are_doubted():
     cells = ["Ham, eggs, Tea", "Tea", "Ham, eggs", "Toast, Tea", "Toast, Ham, eggs", "Tea, Toast"]
     found = doubts(3 * cells)["separator"]
     assert "'Ham' and 'eggs' always stand side by side: if ',' is part of a label" in found
+    assert "'Ham' and 'eggs' always" in doubts(3 * cells, separator=", ")["separator"]
     assert doubts([*3 * cells, "eggs"]) == {}
     assert doubts(cells) == {}  # too few rows to tell
 

@@ -131,7 +131,7 @@ class LabelColumns:
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, mark if is_guess else None)
+        table.guesses += find_doubts(rows, mark, is_guess)
         return cls(tuple(listed), column, mark, ignore_case, none, missing, tuple(names[1:]))
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:

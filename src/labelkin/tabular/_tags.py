@@ -203,24 +203,24 @@ def find_inner_separator(cells: Iterable[str]) -> str | None:
     return best if len(tags[best]) < len(whole) else None
 
 
-def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Guess]:
+def find_doubts(rows: Sequence[Sequence[str]], separator: str, is_guess: bool) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 
-    `separator` is the mark at which cells were split, if it was guessed.
+    `separator` is the mark at which cells were split.
     """
     counts = Counter(tag for row in rows for tag in row)
     found = []
-    for mark in _SEPARATORS if separator is not None else ():
+    for mark in _SEPARATORS if is_guess else ():
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
-    if separator in _PUNCTUATION and (pairs := _find_inseparable(rows, counts)):
+    if separator.strip() in _PUNCTUATION and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
         text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
         found.append(Guess(f"{text}another mark between labels", ("separator",), True))
-    if separator == " " and (words := sorted(_CONJUNCTIONS & counts.keys())):
+    if is_guess and separator == " " and (words := sorted(_CONJUNCTIONS & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}
