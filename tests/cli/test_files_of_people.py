@@ -486,13 +486,13 @@ FILES = [
     ("library.csv", library, ["--labels", "Subjects"], 3, "Added: dates, day first"),
     ("zgloszenia.csv", zgloszenia, ["--labels", "Kategorie"], 3, "cp1250 (--encoding)"),
     ("inmuebles.xlsx", listings, ["--labels", NAMED], 3, "the names in row 5, the rows above"),
-    ("jira.csv", jira, ["--labels", "Labels,Labels_2"], 3, "tags in Labels, Labels_2"),
+    ("jira.csv", jira, ["--labels", "Labels"], 3, "tags in Labels, Labels_2"),
     ("pedidos.csv", pedidos, ["--labels", "Etiquetas"], 3, "Valor total: numbers in R$"),
     ("proteins.tsv", proteins, ["--labels", "GO"], 3, "Sequence: text"),
     ("akhbar.csv", akhbar, ["--labels", "الوسوم"], 3, "split at '،'"),
     ("issues.json", issues, ["--labels", "labels"], 3, "milestone.open"),
     ("machine.csv", machine, ["--labels", NAMED], 3, "5 cells of Temperature [K] read as missing"),
-    ("counts.npz", sparse_arrays, ["--y", "y.npy"], 3, "11 columns"),
+    ("X.npz", sparse_arrays, [], 3, "labels from y.npy"),
 ]  # fmt: skip
 
 
@@ -672,10 +672,24 @@ def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
 def test_more_columns_of_the_name_of_a_label(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     tag_columns(tmp_path / "t.csv")
-    _, err = run(capsys, "fit", "t.csv", "--labels", "tag", "-m", "mlknn")
-    assert "tag_2 kept as a feature, although the labels are in tag (set --labels or" in err
-    _, err = run(capsys, "fit", "t.csv", "--labels", "tag,tag_2", "-m", "mlknn", "-f")
+    fit = "fit", "t.csv", "-m", "mlknn", "-f", "--labels"
+    _, err = run(capsys, *fit, "tag")
+    assert "tags in tag, tag_2 (--ignore)" in err
+    assert "3 labels, 1.6 per row" in err
+    _, err = run(capsys, *fit, "tag", "--ignore", "tag_2")
+    assert "1 per row" in err
+    _, err = run(capsys, *fit, "tag", "--category", "tag_2")
+    assert "tag_2 kept as a feature, although the labels are in tag; if all of them hold" in err
+    _, err = run(capsys, *fit, "tag,tag_2")
     assert "kept as a feature" not in err
+    assert main([*fit, "tag,tag"]) == 2
+    assert "named twice; name it once" in capsys.readouterr().err
+    # New rows with one tag each, and with three at most.
+    for header, tags in (("tag", 1), ("tag,tag,tag", 3)):
+        cells = ",".join(["late parcel", *"abc"[:tags]])
+        (tmp_path / "new.csv").write_text(f"Summary,{header}\n{cells}\n")
+        _, err = run(capsys, "evaluate", "model.labelkin", "new.csv")
+        assert f"unknown to the model are left out: {', '.join('abc'[:tags])}" in err
 
 
 def test_dates_that_could_be_read_both_ways(tmp_path, monkeypatch, capsys):

@@ -400,3 +400,25 @@ def test_the_page_in_a_browser(address, folder, browser):
     assert all(url.startswith((address, "data:")) for url in asked), asked
     refused = [entry for entry in browser.get_log("browser") if "422" not in entry["message"]]
     assert refused == []
+
+
+def test_a_file_chosen_while_the_page_loads_scrolls_to_its_predictions(address, folder, browser):
+    from selenium.webdriver.common.by import By
+
+    late = """const real = window.fetch;
+    window.fetch = async (...args) => {
+      if (args[0] === "/schema") await new Promise((go) => { window.go = go; });
+      return real(...args);
+    };"""
+    script = {"source": late}
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", script)
+    try:
+        open_page(browser, address, "window.go !== undefined")
+        resize(browser, 390, 500)
+        browser.find_element(By.ID, "file").send_keys(str(folder / "new.csv"))
+        js(browser, "window.go()")
+        wait_for(browser, "return document.querySelectorAll('#body tr.row').length === 12")
+        place = "document.getElementById('table-title').getBoundingClientRect().top"
+        wait_for(browser, f"return {place} >= 0 && {place} < innerHeight / 2")
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)

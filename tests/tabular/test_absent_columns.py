@@ -69,6 +69,20 @@ def test_other_tables_and_misspelt_columns_are_refused(model, header, tmp_path):
         model.read_rows(read_table(tmp_path / "new.csv"), [])
 
 
+def test_a_tag_fewer_and_columns_that_were_left_out_are_no_misspelt_names(tmp_path):
+    header = "Part/s,Part/s,Comment,Comment,a,b"
+    rows = [f"p{i % 3},{'q' if i % 2 else ''},{'ok' if i % 4 else ''},,{i % 2},1" for i in range(N)]
+    (tmp_path / "old.csv").write_text("\n".join([header, *rows]))
+    schema = find_training_data(read_table(tmp_path / "old.csv"), ["a", "b"]).schema
+    assert [*schema.columns] == ["Part/s", "Part/s_2", "Comment"]  # Comment_2 is empty
+    (tmp_path / "new.csv").write_text("Part/s,Comment,Comment\np1,,\n")
+    notes = []
+    schema.read(read_table(tmp_path / "new.csv", **schema.reading), notes)
+    schema.read(table_of_records([{"Part/s": "p1", "Comment_2": "ok"}], schema), notes)
+    assert notes[0].endswith("no column Part/s_2: its values are missing")
+    assert notes[1].endswith("no column Part/s_2, Comment: their values are missing")
+
+
 def test_without_a_place_for_the_note_a_missing_column_is_an_error(model):
     with pytest.raises(ValueError, match="no column 'size'"):
         model.predict(pd.DataFrame({"team": ["red"]}))

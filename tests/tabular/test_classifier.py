@@ -401,3 +401,27 @@ def test_intervals_are_categories_and_columns_may_have_several_names():
 def test_tables_of_other_forms_are_refused(X, message):
     with pytest.raises((TypeError, ValueError), match=message):
         small().fit(X, pd.DataFrame({"a": [0, 1] * 20, "b": [1, 0] * 20}))
+
+
+def test_columns_of_numbers_dates_and_texts_are_read_as_in_a_spreadsheet(tmp_path):
+    pytest.importorskip("openpyxl")
+    days, n = pd.date_range("2024-01-02", periods=60), 60
+    cells = {
+        "day": [f"{day:%d.%m.%Y}" if i % 3 else day.to_pydatetime() for i, day in enumerate(days)],
+        "price": [f"1.{100 + i},5 €" if i % 2 else 1100.5 + i for i in range(n)],
+        "year": ["unbekannt" if i == 7 else 1950 + 7 * i % 60 for i in range(n)],
+        "code": [f"0{i}" if i < 10 else i for i in range(n)],
+        "tag": ["old" if i % 5 else "new" for i in range(n)],
+    }
+    frame = pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in cells.items()})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    table = read_table(tmp_path / "t.xlsx")
+    base = TableClassifier(MLkNNClassifier(n_neighbors=3), labels="tag", separator=";")
+    model, other = (clone(base).fit(X) for X in (frame, table))
+    assert model.columns_ == other.columns_
+    assert {*model.columns_.items()} >= {("day", "day_first_date"), ("price", "number")}
+    assert model.columns_["year"] == "number"
+    new = frame.iloc[[7, 1]]
+    np.testing.assert_allclose(model.schema_.read(new)["price"], [1107.5, 1101.5])
+    assert model.predict_proba(new).tolist() == other.predict_proba(new).tolist()
+    assert isinstance(frame["price"][0], float)  # the user's own table is unchanged

@@ -896,3 +896,23 @@ def test_percentages_keep_their_sign(tmp_path):
     (tmp_path / "t.csv").write_text("share,y\n" + "7 %,1\n5,0\n" * 5)
     with pytest.raises(FormatError, match="with and without a percent sign, such as '7 %' and '5'"):
         find_training_data(read_table(tmp_path / "t.csv"), "y")
+
+
+@pytest.mark.parametrize(
+    ("names", "title"),
+    [
+        (["keywords", "author", "body", "Email Subject"], "Email Subject"),
+        (["author", "SEO title", "body", "Title"], "Title"),
+        (["keywords", "author", "body", "note"], "note"),  # not long
+        (["keywords", "author", "body"], "body"),
+        (["keywords", "author"], "keywords"),
+    ],
+)
+def test_the_column_by_which_rows_are_known(names, title):
+    texts = {"author": [f"Berg, a{i} " for i in range(30)], "x": range(30), "a": [0, 1, 1] * 10}
+    texts |= {"keywords": [["war", f"w{i}", "love"] for i in range(30)]}
+    texts |= {"body": [f"the long text {i} " * 20 for i in range(30)]}
+    short = [f"the short text {i}" for i in range(30)]
+    frame = pd.DataFrame({name: texts.get(name, short) for name in [*names, "x", "a"]})
+    schema = find_training_data(frame, ["a"], columns=dict.fromkeys(names, "text")).schema
+    assert schema.title == title

@@ -1,11 +1,13 @@
 """Columns of tags as people write them: separators, lists, JSON, spellings."""
 
+import json
+
 import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import FormatError, RawTable
-from labelkin.tabular import LabelColumns, find_training_data, split_labels
+from labelkin.tabular import LabelColumns, find_training_data, split_labels, table_of_records
 from support.damaged import cpu_limit
 
 pd = pytest.importorskip("pandas")
@@ -172,6 +174,7 @@ def test_labels_that_always_stand_side_by_side_are_doubted():
     cells = ["Ham, eggs, Tea", "Tea", "Ham, eggs", "Toast, Tea", "Toast, Ham, eggs", "Tea, Toast"]
     found = doubts(3 * cells)["separator"]
     assert "'Ham' and 'eggs' always stand side by side: if ',' is part of a label" in found
+    assert "'Ham' and 'eggs' always" in doubts(3 * cells, separator=", ")["separator"]
     assert doubts([*3 * cells, "eggs"]) == {}
     assert doubts(cells) == {}  # too few rows to tell
 
@@ -245,6 +248,20 @@ def test_a_tag_in_each_of_several_columns(second, is_tagged):
     assert np.isnan(found.read(data, [])[3]).all()
 
 
+def test_columns_that_repeat_the_name_of_a_column_of_tags():
+    tags = [["a", "b"], ["b", "c"], ["c", "a"]]  # both columns are filled
+    twice = pd.DataFrame(tags, columns=["tag", "tag"])
+    found = LabelColumns.find(RawTable.of(twice), "tag")
+    assert (found.names, found.columns) == (("a", "b", "c"), ("tag", "tag_2"))
+    # pandas has read them; the tags recur, and a row has a second one only beside a first.
+    tags = [["a", "b"], ["b", None], ["b", "a"]]
+    numbered = pd.DataFrame(tags, columns=["tag", "tag.1"])
+    assert LabelColumns.find(RawTable.of(numbered), "tag").columns == ("tag", "tag.1")
+    assert LabelColumns.find(RawTable.of(numbered), "tag", others={"tag.1"}).columns == ("tag",)
+    _, y = split_labels(numbered, ["tag"])
+    assert y.to_numpy().tolist() == [[1, 1], [0, 1], [1, 1]]
+
+
 def test_columns_of_tags_of_which_one_lists_several():
     kinds, rng = ["red", "blue", "green"], np.random.default_rng(0)
     marks = ["old", "heavy", "fragile", "rare"]
@@ -256,3 +273,23 @@ def test_columns_of_tags_of_which_one_lists_several():
     songs = frame.assign(others=["Music, singing", "Sports", ""] * 20)
     whole = LabelColumns.find(RawTable("t.csv", songs, [*songs]), "first,others")
     assert {*whole.names} == {*kinds, "Music, singing", "Sports"}
+
+
+def test_lists_of_objects_with_a_name_are_features_of_their_names():
+    two = [{"id": 7, "name": "new york"}, {"id": 5, "name": "war"}]
+    lists = [two[i % 3 :] for i in range(9)]
+    expected = [", ".join(one["name"] for one in cell) or None for cell in lists]
+    written = [json.dumps(cell) for cell in lists]
+    for cells in (lists, written, [str(cell) for cell in lists]):
+        frame = pd.DataFrame({"words": cells, "a": [0, 1, 1] * 3, "b": [1, 1, 0] * 3})
+        training = find_training_data(frame, ["a", "b"])
+        assert [guess.text for guess in training.guesses] == ["words: lists of words, read as text"]
+        assert training.X["words"].tolist() == expected
+        for rows in (lists, written, expected, [*written[:4], *expected[4:]]):
+            found = training.schema.read(pd.DataFrame({"words": rows}))
+            assert found["words"].tolist() == expected
+        records = table_of_records([{"words": cell} for cell in lists], training.schema)
+        assert training.schema.read(records)["words"].tolist() == expected
+    frame["words"] = [[{"login": "ann"}]] * 9
+    guesses = find_training_data(frame.assign(x=range(9)), ["a", "b"]).guesses
+    assert "words left out: it holds lists" in [guess.text for guess in guesses]

@@ -168,3 +168,17 @@ def test_score_counts_known_labels():
     model = TableClassifier(MLkNNClassifier(3), labels=["hot", "wet"]).fit(frame)
     right = ((model.predict(frame) == Y) | HIDDEN).all(axis=1)
     assert model.score(frame) == pytest.approx(right[~HIDDEN.all(axis=1)].mean())
+
+
+def test_rows_without_text_and_tags_are_doubted():
+    texts = [f"a shirt of cotton {i}" if i % 3 else None for i in range(30)]
+    tags = ["new;red" if i % 2 else "red" for i in range(30)]
+    frame = pd.DataFrame({"text": texts, "tags": tags}).assign(x=range(30))
+    assert not any(guess.doubtful for guess in find_training_data(frame, "tags").guesses)
+    frame.loc[frame["text"].isna(), "tags"] = ""  # further sizes of the article above
+    (doubt,) = (guess for guess in find_training_data(frame, "tags").guesses if guess.doubtful)
+    assert doubt.text.startswith(
+        "10 rows have neither text nor label and are learned as rows of no"
+    )
+    assert doubt.arguments == ("missing_labels",)
+    assert len(find_training_data(frame, "tags", missing_labels="drop").y) == 20

@@ -90,7 +90,7 @@ def command(
         options.output_option(
             metavar="COLUMN",
             help="Columns of DATA to copy to the output, separated by commas, or all, or none; by "
-            "default the start of the first text. May be repeated.",
+            "default the start of a text, such as the title. May be repeated.",
         ),
     ] = None,
     formulas: Annotated[
@@ -108,7 +108,7 @@ def command(
 ) -> None:
     """Predict the labels of new rows.
 
-    The output has one row per row of DATA: its identifier or number, the start of its text (or the
+    The output has one row per row of DATA: its identifier or number, the start of a text (or the
     columns of --keep), the predicted labels in one column and the confidence (the probability that
     the decision on the row's least certain label is right). If the model was trained on one column
     per label, such columns of 0 and 1 follow. If the output also has the true labels, the columns

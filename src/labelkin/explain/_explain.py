@@ -208,7 +208,7 @@ def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGES
     """
     if hasattr(X, "iloc"):
         cells = _cells(X, row)
-        texts = [cells.get(name) for name in X.columns if name in vectorizers]
+        texts = [cells.get(name) for name in vectorizers if name in X.columns]
         if not texts:
             values = ", ".join(f"{name} = {show_value(value)}" for name, value in cells.items())
             return abbreviate(" ".join(values.split()), longest)
@@ -221,7 +221,8 @@ def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGES
 def find_vectorizers(model: Any) -> dict[str, Any]:
     """Return the fitted vectorizers of a pipeline by the columns of texts that they take.
 
-    One that is the first step itself takes texts without a column; its name is empty.
+    One that is the first step itself takes texts without a column; its name is empty. The column by
+    which a reader knows a row comes first.
     """
     first = next((step for step in _split(model)[0] if not hasattr(step, "read")), None)
     words = getattr(first, "words_", first)  # of `TextFeatures`
@@ -232,7 +233,8 @@ def find_vectorizers(model: Any) -> dict[str, Any]:
         last = part.steps[-1][1] if hasattr(part, "steps") else part
         if isinstance(column, str) and hasattr(last, "build_analyzer"):
             found[column] = last
-    return found
+    title = next((step.title for step in _split(model)[0] if hasattr(step, "title")), "")
+    return dict(sorted(found.items(), key=lambda pair: pair[0] != title))
 
 
 def _other_categories(model: Any) -> dict[str, Any]:

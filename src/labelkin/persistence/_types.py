@@ -209,6 +209,7 @@ _SCHEMA = {
     "gaps": bool,
     "zero_based": (None, bool),
     "ignored": [str],
+    "title": str,
     "decimal": {".", ","},
     "trend": bool,
     "ranges": (None, {str: [float]}),

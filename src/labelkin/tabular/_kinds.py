@@ -1,7 +1,7 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -58,6 +58,15 @@ _IDENTIFIER_NAME = re.compile(
 # Columns whose values, if they recur, are of persons or things that have several rows.
 _GROUP_NAME = re.compile(r"(?i:(^|[\W_])ids?$)|[a-z](Id|ID)$")
 _FOLD_NAME = re.compile(r"(?i:(^|[\W_])(fold|split)$)")
+# Columns by which people know rows, in English, German, French, Spanish, Italian, Portuguese,
+# Dutch, Polish, Russian, Chinese and Japanese; only a whole name is one of those of `_NAME`.
+_TITLE = re.compile(
+    r"(?i:(^|[\W_])(title|subject|summary|headline|heading|question|titel|betreff|überschrift|frage"
+    r"|titre|sujet|objet|título|titulo|asunto|pregunta|titolo|oggetto|domanda|assunto|pergunta"
+    r"|onderwerp|vraag|tytuł|temat|тема|заголовок|название)$)|标题|題名|件名|タイトル"
+)
+_NAME = re.compile(r"name|bezeichnung|nom|nombre|nome|naam|nazwa|имя|名称|名前", re.IGNORECASE)
+_MAX_TITLE = 200  # characters of a text of moderate length
 _PARTS = {*("train", "training", "test", "testing", "val", "valid", "validation", "dev", "holdout")}
 
 
@@ -171,6 +180,28 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
         text = f"{name} is kept as a feature, although it seems to assign rows to folds or parts"
         return [Guess(text, ("ignore",), True)]
     return []
+
+
+def find_title(table: RawTable, kinds: Mapping[str, Kind]) -> str:
+    """Return the column by which a reader knows a row; nothing: there is no text.
+
+    It is named like one or, of the columns of texts, has the most that differ and are not long.
+    """
+    whole = [name for name in kinds if _TITLE.fullmatch(name) or _NAME.fullmatch(name)]
+    # Titles that recur are categories.
+    found = [
+        n for n in whole if kinds[n] == "category" and table.column(n).nunique() > _MAX_CATEGORIES
+    ]
+    found += [name for name in kinds if kinds[name] == "text"]
+
+    def rank(name: str) -> tuple[bool, bool, int, int]:
+        is_list = table.kind(name) == "list"
+        texts = set() if is_list else {text for text in table.strings(name) if text}
+        texts = {text for text in texts if len(text.split()) > 2}
+        n_short = sum(len(text) <= _MAX_TITLE for text in texts)
+        return name in whole, _TITLE.search(name) is not None, n_short, len(texts)
+
+    return max(found, key=rank, default="")
 
 
 def _are_distinct(name: str, values: Collection[Any]) -> bool:

@@ -1,7 +1,7 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -24,6 +24,7 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     find_labels,
     normal_form,
+    repeats_name,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
@@ -80,12 +81,14 @@ class LabelColumns:
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
         missing_labels: str | None = None,
+        others: Container[str] = (),
     ) -> "LabelColumns":
         """Find the labels: those given, or else those that the file declares.
 
         `labels` may also name one column of tags, which it is in any case if a separator is given;
         else it must look like one, and the separator is guessed. Several columns hold tags if they
-        are filled from the first to the last.
+        are filled from the first to the last; so do those that repeat the name of the only one,
+        unless they are `others`.
         """
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
@@ -106,6 +109,8 @@ class LabelColumns:
                 "labels",
             )
         names = [table.names[i] for i in find_labels(labels, table.names, table.source)]
+        if len(names) == 1 and not is_declared:
+            names += _find_more_tags(table, names[0], others)
         column, is_single = names[0], len(names) == 1 and not is_declared
         several = not is_declared and _hold_a_tag_each(table, names)
         is_tagged = several or (is_single and (separator or _lists_tags(table, column)))
@@ -118,14 +123,15 @@ class LabelColumns:
             cells = [cell for name in names for cell in table.strings(name) if cell]
             inner = None if separator else find_inner_separator(cells)
             mark, how = (inner, f", split at {inner!r}") if inner else (mark, "")
-            arguments = ("separator",) if inner else ()
+            arguments = ("ignore",) * any(repeats_name(name, [column]) for name in names[1:])
+            arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
         rows = unify_spelling(_read_all_tags(table, names, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, mark if is_guess else None)
+        table.guesses += find_doubts(rows, mark, is_guess)
         return cls(tuple(listed), column, mark, ignore_case, none, missing, tuple(names[1:]))
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
@@ -139,9 +145,9 @@ class LabelColumns:
             return self._read_target(table, table.target, notes)
         if table.names is None:
             raise table.error(NO_LABELS, "y")
-        table.require(self.columns)
         if self.column is not None:
             return self._read_tags(table, notes)
+        table.require(self.names)
         return self._read_columns(table)
 
     def read_target(self, y: Any, notes: list[str]) -> Any:
@@ -208,11 +214,17 @@ class LabelColumns:
         return np.column_stack([columns.get(name, none) for name in self.names])
 
     def _read_tags(self, table: RawTable, notes: list[str]) -> Any:
-        tags = _read_all_tags(table, self.columns, self.separator)
+        column, names = self.column or "", table.names or ()
+        find_columns([column], names, table.source)
+        # Rows of another file may have more tags, or fewer.
+        repeats = [n for n, repeated in table.repeats.items() if self.more and repeated == column]
+        further = dict.fromkeys([*self.more, *repeats])
+        columns = [column, *(name for name in further if name in names)]
+        tags = _read_all_tags(table, columns, self.separator)
         rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
-            names = join_names(sorted(unknown))
-            notes.append(f"{table.source}: labels unknown to the model are left out: {names}")
+            text = f"labels unknown to the model are left out: {join_names(sorted(unknown))}"
+            notes.append(f"{table.source}: {text}")
         known = [[tag for tag in tags if tag not in unknown] for tags in rows]
         many = len(self.names) >= MANY_LABELS
         y = MultiLabelBinarizer(classes=self.names, sparse_output=many).fit_transform(known)
@@ -220,7 +232,7 @@ class LabelColumns:
         if self.missing not in ("unknown", "drop"):
             return y
         empty = np.ones(table.n_rows, dtype=bool)
-        for column in self.columns:
+        for column in columns:
             is_gone = table.column(column).isna().to_numpy()
             if table.kind(column) == "string":
                 is_gone = is_gone | [not (cell or "").strip() for cell in table.strings(column)]
@@ -282,16 +294,37 @@ def _read_all_tags(table: RawTable, columns: Sequence[str], separator: str) -> l
     return [[*chain(*tags)] for tags in rows]
 
 
+def _find_more_tags(table: RawTable, column: str, others: Container[str]) -> list[str]:
+    """Return columns that repeat the name of a column of tags, if they hold the second and so on.
+
+    Where a program has written a number after the name, they are filled like such.
+    """
+    same = [name for name, repeated in table.repeats.items() if repeated == column]
+    numbered = [name for name in table.names or () if repeats_name(name, [column])]
+    for names in (same, numbered):
+        more = [name for name in names if name not in others]
+        if _hold_a_tag_each(table, [column, *more]):
+            return more
+    return []
+
+
 def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
-    """Return whether columns hold the first tag of a row, the second and so on, which recur."""
+    """Return whether columns hold the first tag of a row, the second and so on, which recur.
+
+    Those of the same name in the file hold tags in any case, unless these are words such as yes.
+    """
     if len(names) < 2 or any(table.kind(name) not in ("string", "missing") for name in names):
         return False
     columns = [[(cell or "").strip() for cell in table.strings(name)] for name in names]
     filled = np.array(columns) != ""
     cells = [cell.lower() for column in columns for cell in column if cell]
+    if any(cell in TRUTH for cell in cells):
+        return False
+    if all(table.repeats.get(name) == names[0] for name in names[1:]):
+        return True
     are_in_order = not (filled[1:] & ~filled[:-1]).any() and not filled[-1].all()
     are_several = any(len({*column} - {""}) > 1 for column in columns)  # not one word of each
-    recur = 2 * len({*cells}) <= len(cells) and TRUTH.keys().isdisjoint(cells)
+    recur = 2 * len({*cells}) <= len(cells)
     return bool(are_in_order and are_several and recur)
 
 

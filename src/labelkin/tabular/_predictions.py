@@ -101,12 +101,13 @@ def identifiers_of(table: RawTable, schema: Schema) -> dict[str, list[str]]:
 
 
 def identify_rows(table: RawTable, schema: Schema) -> dict[str, list[str]]:
-    """Return the columns by which a reader knows the rows: the identifier, the start of the text.
+    """Return the columns by which a reader knows the rows: the identifier, the start of a text.
 
     Each is left out where the table has none.
     """
     found, present = identifiers_of(table, schema), getattr(table.data, "columns", ())
-    texts = [name for name in schema.of_kind("text") if name in present][:1]
+    names = [schema.title, *schema.of_kind("text")]
+    texts = [name for name in names if name in present][:1]
     for name in texts:
         cells = as_written(table, name)
         found[name] = [abbreviate(" ".join(cell.split()), _TEXT) for cell in cells]
@@ -130,7 +131,7 @@ def kept_columns(
 ) -> dict[str, list[Any]]:
     """Return the columns before the predictions: what identifies a row, and those to keep.
 
-    By default rows have their identifier or, without one, their number, and the start of the text.
+    By default rows have their identifier or, without one, their number, and the start of a text.
     `wanted` may be ``["all"]`` or ``["none"]``. With `typed`, columns of numbers and of dates are
     such; otherwise they are strings.
     """
@@ -142,7 +143,7 @@ def kept_columns(
             raise ValueError(f"--{option} {given[0]}: {table.source} has no column names.")
         find_columns(dict.fromkeys(given), names, table.source)
     ids: dict[str, list[Any]] = identify_rows(table, schema)
-    texts = {name: ids.pop(name) for name in schema.of_kind("text") if name in ids}
+    texts = {name: ids.pop(name) for name in [*ids] if name not in schema.identifiers}
     if id_column is not None:
         ids = {id_column: as_written(table, id_column)}
     others = texts if wanted is None else {name: as_written(table, name) for name in wanted}

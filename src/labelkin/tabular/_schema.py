@@ -14,7 +14,13 @@ from labelkin._utils.labels import MANY_LABELS
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns, normal_form, respell
+from labelkin.datasets.formats._cells import read_mixed
+from labelkin.datasets.formats._columns import (
+    find_columns,
+    normal_form,
+    repeats_name,
+    respell,
+)
 from labelkin.datasets.formats._dialect import (
     in_words,
     is_currency,
@@ -39,8 +45,10 @@ from labelkin.tabular._kinds import (
     find_constant,
     find_identifiers,
     find_kind,
+    find_title,
 )
 from labelkin.tabular._scaling import are_counts
+from labelkin.tabular._tags import names_in, read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -85,6 +93,10 @@ class Schema:
 
     The best names of rows come first: those without gaps, and those named like an identifier.
     """
+    ignored: tuple[str, ...] = ()
+    """All columns of the training data that are not learned from, also its labels."""
+    title: str = ""
+    """The column of texts by which a reader knows a row."""
     year_first: tuple[str, ...] = ()
     """Columns of dates that began with the year: in others, day or month may be first."""
     zones: dict[str, str] | None = None
@@ -186,6 +198,9 @@ class Schema:
                 encoding=table.encoding,
             )
         assert names is not None
+        written = [name for name, kind in columns.items() if kind != "number"]
+        read_mixed(table, names, written)
+        read_names(table, [name for name in names if columns.get(name, "text") == "text"])
         if table.decimal is None:
             read = [name for name in names if columns.get(name, "number") == "number"]
             table.decimal = table.find_decimal(read)
@@ -209,7 +224,8 @@ class Schema:
             # Words that only a few titles have decide between labels that only a few titles have.
             max_words = 5_000 if table.n_rows < _MANY_TEXTS else 20_000
             max_words = 100_000 if n_labels >= MANY_LABELS else max_words
-        others = [name for name in table.names or () if name not in {*kinds, *label_columns}]
+        ignored = [name for name in table.names or () if name not in kinds]
+        others = [name for name in ignored if name not in {*label_columns}]
         measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
         units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
         zones = {n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))}
@@ -235,6 +251,8 @@ class Schema:
             ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
             n_rows=table.n_rows,
             identifiers=find_identifiers(table, others),
+            ignored=tuple(ignored),
+            title=find_title(table, kinds),
             percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
             year_first=tuple(name for name in dates if name not in columns),
             units=units,
@@ -258,14 +276,17 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
-        if absent := _check_present(table, list(self.columns), is_strict or table.is_matrix):
+        needs_all = is_strict or table.is_matrix
+        if absent := _check_present(table, list(self.columns), needs_all, self.ignored):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
             table = replace(table, data=pandas.concat([table.data, empty], axis=1), absent=absent)
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
-        mark = self.reading["decimal"] or table.find_decimal(self.of_kind("number"))
-        table = replace(table, decimal=mark)
+        table.decimal = self.reading["decimal"] or table.decimal
+        read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
+        read_names(table, self.of_kind("text"))
+        table.decimal = table.find_decimal(self.of_kind("number"))
         found, outside, gaps = {}, list[str](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
@@ -495,28 +516,36 @@ def _feature_names(
     return names
 
 
-def _check_present(table: RawTable, names: list[str], is_strict: bool = True) -> list[str]:
+def _check_present(
+    table: RawTable, names: list[str], is_strict: bool = True, ignored: Sequence[str] = ()
+) -> list[str]:
     """Return the columns that a table lacks of those the model was fitted on.
 
-    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any.
+    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any. Those
+    `ignored` in training are no other spelling of one.
     """
     if table.names is None:
         raise table.error(
             f"it has no column names, and the model needs the columns {join_names(names)}"
         )
-    absent = [name for name in names if name not in {*table.names}]
-    others = [name for name in table.names if name not in {*names}]
-    is_misspelt = any(did_you_mean(name, others) for name in absent)
-    if 0 < len(absent) < len(names) and not (is_strict or is_misspelt):
+    present, known = {*table.names}, {*names, *ignored}
+    absent = [name for name in names if name not in present]
+    others = [name for name in table.names if name not in known]
+    # Rows may have fewer tags, without a column tag_2 beside tag.
+    single = [name for name in absent if not repeats_name(name, present)]
+    misspelt = [name for name in single if did_you_mean(name, others)]
+    if not absent or (len(absent) < len(names) and not (is_strict or misspelt)):
         return absent
+    first = (misspelt or absent)[0]
     try:
-        table.require(names)
+        table.require([first], others if misspelt else None)
     except FormatError as error:
         if len(absent) == len(names):  # it is another table
             raise
-        more = f" It also lacks {join_names(absent[1:])}." if absent[1:] else ""
+        more = [name for name in absent if name != first]
+        also = f" It also lacks {join_names(more)}." if more else ""
         cure = "Where the values are not known, add an empty column of that name."
-        raise table.error(f"{error.message}{more} {cure}", *error.arguments) from None
+        raise table.error(f"{error.message}{also} {cure}", *error.arguments) from None
     return []
 
 
@@ -564,11 +593,13 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
     given = dict.fromkeys(name for record in records for name in record)
     left_out = [name for name in names if name not in given]
+    known |= {*schema.ignored}
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
     if given and len(left_out) == len(names):
         find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
+    single = [name for name in left_out if not repeats_name(name, given)]
     for name in unknown:  # a misspelt column is not a missing value
-        if hint := did_you_mean(name, left_out):
+        if hint := did_you_mean(name, single):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
     for number, record in enumerate(records, start=1):
         if record.keys().isdisjoint(names):
@@ -602,6 +633,7 @@ def _flatten(
 
 def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:
     """Return a number, a text or None; the empty text is missing."""
+    value = names_in(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)  # as `RawTable.strings` joins lists of words
     if value is None or (isinstance(value, str) and not is_matrix):

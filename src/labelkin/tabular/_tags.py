@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
+from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
@@ -119,6 +122,45 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     return found
 
 
+def read_names(table: RawTable, columns: Iterable[str]) -> None:
+    """Replace lists of objects with a name, also in JSON, by lists of the names.
+
+    They become texts in a column that has other texts, too.
+    """
+    series, found = import_optional("pandas").Series, dict[str, Any]()
+    for name in () if table.is_matrix else columns:
+        kind, column = table.kind(name), table.column(name).astype(object)
+        cells = [*map(names_in, column)] if kind in ("string", "list") else [*column]
+        if all(one is other for one, other in zip(cells, column, strict=True)):
+            continue
+        n_lists = sum(isinstance(cell, list) for cell in cells)
+        if kind == "string" and n_lists < column.notna().sum():
+            cells = [", ".join(cell) or None if isinstance(cell, list) else cell for cell in cells]
+        found[name] = series(cells, table.data.index, dtype=object)
+    if found:
+        table.data = table.data.assign(**found)
+
+
+def names_in(cell: Any) -> Any:
+    """Return the names in a list of objects, also in JSON; any other cell as it is."""
+    items = cell
+    if isinstance(cell, str):
+        start = "".join(cell[:40].split())
+        if not start.startswith(("[{", "[]")):
+            return cell
+        try:
+            items = _parse(cell)
+        except ValueError:
+            return cell
+    is_list = isinstance(items, list | np.ndarray)
+    if not is_list or not all(isinstance(item, dict) for item in items):
+        return cell
+    try:
+        return [*map(_name_of, items)]
+    except ValueError:
+        return cell
+
+
 def guess_separator(table: RawTable, column: str) -> str:
     """Return the mark that splits the cells into the fewest, most repeated labels.
 
@@ -186,31 +228,31 @@ def find_inner_separator(cells: Iterable[str]) -> str | None:
     return best if len(tags[best]) < len(whole) else None
 
 
-def find_doubts(rows: Sequence[Sequence[str]], separator: str | None) -> list[Guess]:
+def find_doubts(rows: Sequence[Sequence[str]], separator: str, is_guess: bool) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 
-    `separator` is the mark at which cells were split, if it was guessed.
+    `separator` is the mark at which cells were split.
     """
     counts = Counter(tag for row in rows for tag in row)
     found = []
-    for mark in _SEPARATORS if separator is not None else ():
+    for mark in _SEPARATORS if is_guess else ():
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
-    for mark in _find_spaced(counts) if separator is not None else ():
+    for mark in _find_spaced(counts) if is_guess else ():
         if len({part for tag in counts for part in split_tags(tag, mark)}) < len(counts):
             n = sum(mark in tag for tag in counts)
             text = f"{plural(n, 'label')} not split at {mark!r}, though the parts recur"
             found.append(Guess(text, ("separator",), True))
-    is_spaced = separator is not None and len(separator) > 1
-    if (separator in _PUNCTUATION or is_spaced) and (pairs := _find_inseparable(rows, counts)):
+    is_mark = separator.strip() in _PUNCTUATION or len(separator) > 1
+    if is_mark and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
         text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
         found.append(Guess(f"{text}another mark between labels", ("separator",), True))
     joining = {*_CONJUNCTIONS, *(mark.strip() for mark in _find_spaced(f" {t} " for t in counts))}
-    if separator == " " and (words := sorted(joining & counts.keys())):
+    if is_guess and separator == " " and (words := sorted(joining & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}

@@ -1,7 +1,6 @@
 """A labelled table as it is learned from: its features, its labels, and what was found."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from labelkin._utils.labels import count_without_labels
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import Labels
+from labelkin.datasets.formats._columns import Labels, normal_form, repeats_name
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
 from labelkin.tabular._labels import (
@@ -183,6 +182,8 @@ def find_training_data(
     of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
     labels, y = (y, None) if names_columns(y, table) else (labels, y)
     if y is None:
+        others = {} if isinstance(columns, Schema) else columns or {}
+        of_labels["others"] = {normal_form(str(name)) for name in others}
         found = LabelColumns.find(table, labels, **of_labels)
         y, rows = found.drop_unknown(found.read(table, notes))
         counts = (y == 1).sum(axis=0)
@@ -207,14 +208,24 @@ def find_training_data(
         table.guesses.append(Guess(text, ("ignore",), True))
     features = list[str]() if schema is columns else [*(schema.columns or ())]
     for label in named:  # a tracker repeats the name of a column of tags
-        if twins := [name for name in features if re.fullmatch(rf"{re.escape(label)}_\d+", name)]:
-            text = f"{join_names(twins)} kept as a feature, although the labels are in {label}"
+        if twins := [name for name in features if repeats_name(name, [label])]:
+            text = f"{join_names(twins)} kept as a feature, although the labels are in {label}; if "
+            text += f"all of them hold labels, name {join_names([label, *twins])}"
             table.guesses.append(Guess(text, ("labels", "ignore"), True))
     if found.column is not None and hasattr(X, "columns") and (n_alike := _count_split(X, y)):
         notes.append(
             f"{table.source}: {n_alike:,} rows have one label each and differ from others by it "
             "only: if they are labels of one item, join them into one row"
         )
+    texts = [name for name in features if (schema.columns or {})[name] == "text"]
+    if texts and found.column is not None and found.missing is None:
+        is_bare = X[texts].isna().to_numpy().all(axis=1) & (np.asarray(y.sum(axis=1)) == 0)
+        if 10 * is_bare.sum() > len(X):
+            text = (
+                f"{is_bare.sum():,} rows have neither text nor label and are learned as rows of no "
+            )
+            text += "label; if they belong to the rows above them, leave them out with 'drop'"
+            table.guesses.append(Guess(text, ("missing_labels",), True))
     nested = _find_hierarchy(hierarchy, found.names, table)
     if nested is not None:
         y = nested.close(y)

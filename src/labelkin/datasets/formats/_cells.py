@@ -5,6 +5,8 @@ The first row may be the header; columns of numbers and truth values are found a
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -19,14 +21,22 @@ from labelkin.datasets.formats._dialect import (
     find_currency,
     guess_decimal,
     has_thousands,
+    have_commas,
     in_words,
     is_number,
     other_mark,
     parse_number,
     strip_units,
     unit_of,
+    with_point,
 )
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
+from labelkin.datasets.formats._raw_table import (
+    Guess,
+    Options,
+    RawTable,
+    as_string,
+    name_columns,
+)
 
 _MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 _MISSING |= {"NaN", "nan", "null", "NULL", "None"}
@@ -60,11 +70,63 @@ _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
 
+class NumberText(str):
+    """A number that has a decimal point, as in a spreadsheet, as opposed to a text."""
+
+    __slots__ = ()
+
+
 def make_column(cells: Iterable[str | None]) -> Any:
     """Return cells as an Arrow array of strings, null where a value is missing."""
     pyarrow = import_optional("pyarrow")
     kept = (None if cell is None or cell.strip() in _MISSING else cell for cell in cells)
     return pyarrow.array(kept, pyarrow.string())
+
+
+def with_points(cells: list[str | None], decimal: str | None) -> list[str | None]:
+    """Return a column with points in its texts if they are numbers with a decimal comma."""
+    texts = _distinct(make_column(cell for cell in cells if not isinstance(cell, NumberText)))
+    if not texts or not have_commas(texts, decimal):
+        return cells
+    return [c if c is None or isinstance(c, NumberText) else with_point(c) for c in cells]
+
+
+def read_mixed(table: RawTable, names: Iterable[str], as_strings: Iterable[str] = ()) -> None:
+    """Read numbers, dates and texts in one column of a DataFrame like those of a spreadsheet.
+
+    Columns are then numbers or, also those of `as_strings`, texts, with numbers if there are some.
+    """
+    if table.is_matrix:
+        return
+    series, strings, changed = import_optional("pandas").Series, {*as_strings}, dict[str, Any]()
+    for name in names:
+        cells = table.mixed_cells(name)
+        if cells is None:
+            continue
+        written = [None if cell is None else _as_written(cell) for cell in cells]
+        if name not in strings:
+            written = with_points(written, table.decimal)
+        options = Options(decimal=".", as_strings=strings)
+        read = make_table({name: make_column(written)}, table.source, [], options)
+        table.guesses, table.units = [*table.guesses, *read.guesses], table.units | read.units
+        if table.percentages is not None and read.percentages:
+            table.percentages |= read.percentages
+        pairs = zip(cells, read.data[name], written, strict=True)
+        kept = [cell if isinstance(text, NumberText) else value for cell, value, text in pairs]
+        is_read = read.kind(name) != "string"
+        changed[name] = series(read.data[name].array if is_read else kept, table.data.index)
+    if changed:
+        table.data = table.data.assign(**changed)
+
+
+def _as_written(cell: Any) -> str:
+    """Return a cell of a DataFrame as text, as in a spreadsheet."""
+    if isinstance(cell, bool | np.bool_):
+        return str(cell).lower()
+    if isinstance(cell, datetime) and cell.time() == time():
+        return str(cell.date())
+    is_number = isinstance(cell, int | float | np.number)
+    return NumberText(as_string(cell)) if is_number else str(cell)
 
 
 def take_header(
@@ -86,7 +148,7 @@ def take_header(
         header = _find_header(columns, first, source, list(options.expected), below is not None)
     elif not is_merged:  # the user says that there is one row of names
         below = None
-    names = [f"c{number}" for number in range(1, len(first) + 1)]
+    names, repeats = [f"c{number}" for number in range(1, len(first) + 1)], dict[str, str]()
     if header:
         n_rows = 1 if below is None else 2
         if below is None and _has_question_ids(columns):
@@ -105,10 +167,14 @@ def take_header(
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
         first, respelled = respell(first, options.expected)
         guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
-        names, renamed = name_columns(first, source)
+        names, renamed, repeats = name_columns(first, source)
         guesses += renamed
+        strings = {*options.as_strings}
+        strings |= {name for name, repeated in repeats.items() if repeated in strings}
+        options = replace(options, as_strings=strings)
         columns = [column.slice(n_rows) for column in columns]
-    return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
+    table = make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
+    return replace(table, repeats=repeats)
 
 
 def make_table(

@@ -3,7 +3,7 @@
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import abbreviate, join_names
 
 _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
+_REPEATED = re.compile(r"(.+)[._][1-9][0-9]*", re.DOTALL)
 
 #: Names, one comma-separated string of names, or a count (negative: the last ones).
 Labels = str | int | Iterable[str]
@@ -47,6 +48,15 @@ def _fold(name: str) -> str:
     return "".join(normal_form(name).casefold().split())
 
 
+def repeats_name(name: str, names: Container[str]) -> bool:
+    """Return whether a name is one of others with a number, as those that occur twice are given.
+
+    A second tag is tag_2, and tag.1 in pandas.
+    """
+    found = _REPEATED.fullmatch(name)
+    return found is not None and found[1] in names
+
+
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the wanted columns in file order; an unknown one, or one named twice, raises."""
     position = {normal_form(name): index for index, name in enumerate(names)}
@@ -57,7 +67,7 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
         found.append(position[normal_form(name)])
     if len(set(found)) < len(found):
         twice = next(names[i] for i in found if found.count(i) > 1)
-        raise FormatError(path, f"column {shorten(twice)} is named twice")
+        raise FormatError(path, f"column {shorten(twice)} is named twice; name it once")
     return np.sort(np.array(found, dtype=np.intp))
 
 

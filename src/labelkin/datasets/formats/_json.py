@@ -62,7 +62,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         if inner and all(record.get(name) in NO_OBJECT for record in records):
             del given[name]
             given |= dict.fromkeys(inner)
-    names, _renamed = name_columns(given, path)
+    names, *_ = name_columns(given, path)
     if not names:
         raise FormatError(path, f"it holds no records; {_CURE}")
     guesses = encoding_guess(encoding, options)

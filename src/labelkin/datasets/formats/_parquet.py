@@ -45,7 +45,8 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    names, guesses = name_columns([n or None for n in file.schema_arrow.names], str(path))
+    written = [name or None for name in file.schema_arrow.names]
+    names, guesses, repeats = name_columns(written, str(path))
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
     budget.check(8 * listed)
@@ -67,7 +68,9 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         frame = table.to_pandas(ignore_metadata=True)
     except Exception as error:
         raise FormatError(path, f"pandas cannot hold this table ({reason(error)})") from None
-    return RawTable(str(path), frame, names, decimal=options.decimal, guesses=guesses)
+    return RawTable(
+        str(path), frame, names, decimal=options.decimal, guesses=guesses, repeats=repeats
+    )
 
 
 def _extra_bytes(array: Any) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ _MAX_DENSE_TARGET = 100_000_000
 _TIMES = {"time", "timedelta", "timedelta64"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", *_TIMES}
 _DATES = {"date", "datetime", "datetime64"}
+_PLAIN = (str, int, float, np.number, np.bool_, date, time, timedelta)
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
 
@@ -132,6 +134,8 @@ class RawTable:
     """Currencies, and words such as kg, that are written beside numbers, by column."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """What is read as missing among the numbers of a column."""
+    repeats: dict[str, str] = field(default_factory=dict)
+    """The name in the file of those columns that have one that stands before, such as a of a_2."""
     absent: list[str] = field(default_factory=list)
     """Columns that are empty because no row of a request has them."""
     guesses: list[Guess] = field(default_factory=list)
@@ -180,17 +184,20 @@ class RawTable:
                 ) from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
-        names, guesses = name_columns([str(name) or None for name in X.columns], "X")
-        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses)
+        names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
+        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
 
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""
         return FormatError(self.source, message, None, *arguments)
 
-    def require(self, names: Iterable[str]) -> None:
-        """Refuse a table that lacks one of these columns, maybe because of a wrong encoding."""
+    def require(self, names: Iterable[str], among: Sequence[str] | None = None) -> None:
+        """Refuse a table that lacks one of these columns, maybe because of a wrong encoding.
+
+        They are looked for `among` all of its columns by default.
+        """
         try:
-            find_columns(names, self.names or (), self.source)
+            find_columns(names, (self.names or ()) if among is None else among, self.source)
         except FormatError as error:
             guess = next((one.text for one in self.guesses if "encoding" in one.arguments), None)
             if guess is None:
@@ -264,6 +271,16 @@ class RawTable:
             return "list"
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
+
+    def mixed_cells(self, name: str) -> list[Any] | None:
+        """Return a column of numbers, dates and texts, None where missing; None: it is another."""
+        types, column = import_optional("pandas").api.types, self.column(name)
+        if column.dtype != object or not types.infer_dtype(column, skipna=True).startswith("mixed"):
+            return None
+        pairs = zip(column, column.isna(), strict=True)
+        cells = [None if gone else cell for cell, gone in pairs]
+        are_plain = all(cell is None or isinstance(cell, _PLAIN) for cell in cells)
+        return cells if are_plain else None
 
     def numbers(self, name: str, unit: str = "", spare: float = 0.0) -> np.ndarray:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
@@ -364,8 +381,12 @@ class RawTable:
         ]
 
 
-def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
+def name_columns(
+    names: Iterable[str | None], source: str
+) -> tuple[list[str], list[Guess], dict[str, str]]:
     """Return names in normal form of which none occurs twice, and what was changed.
+
+    Also returned are the names of those that occur twice, by the new ones.
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
     of the first column becomes index, as it is most often the index of a DataFrame.
@@ -384,7 +405,8 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
         changed += [chosen] if chosen != name else []
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
-    return found, [Guess(text, ())] if changed else []
+    repeats = {new: name for new, name in zip(found, names, strict=True) if name and new != name}
+    return found, [Guess(text, ())] if changed else [], repeats
 
 
 def spread_cure(name: str) -> str:

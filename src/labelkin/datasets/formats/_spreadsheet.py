@@ -22,9 +22,15 @@ from labelkin._utils.files import FormatError, reason
 from labelkin._utils.limits import check_archive, read_part
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
+from labelkin.datasets.formats._cells import (
+    FIRST_ROWS,
+    NumberText,
+    count_above,
+    make_column,
+    take_header,
+    with_points,
+)
 from labelkin.datasets.formats._columns import normal_form
-from labelkin.datasets.formats._dialect import have_commas, with_point
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _TAG_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for a tag and an attribute: bounds the time, too
@@ -58,12 +64,6 @@ _MAX_ROWS, _MAX_COLUMNS = 2**20, 2**14
 # None stands for the text of the cell that is there.
 _Cells = Iterator[tuple[int, int, str | None, int, int]]
 _Rows = dict[int, dict[int, str]]
-
-
-class _Number(str):
-    """A number of a spreadsheet, which has a decimal point, as opposed to a text."""
-
-    __slots__ = ()
 
 
 def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
@@ -107,14 +107,12 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     first = [rows[start].get(column) for column in columns]
     strings, cells, commas = {*map(normal_form, options.as_strings)}, [], list[str]()
     for name, column in zip(first, columns, strict=True):
-        values = [rows.get(i, {}).get(column) for i in numbers]
+        heading, *values = (rows.get(i, {}).get(column) for i in numbers)
         name = " ".join(normal_form(name or "").split())
-        texts = make_column(cell for cell in values[1:] if not isinstance(cell, _Number))
-        written = [] if name in strings else texts.unique().drop_null().to_pylist()
-        if written and have_commas(written, options.decimal):
+        if name not in strings and (pointed := with_points(values, options.decimal)) != values:
             commas.append(name)
-            values = [v if v is None or isinstance(v, _Number) else with_point(v) for v in values]
-        cells.append(make_column(values))
+            values = pointed
+        cells.append(make_column([heading, *values]))
     if commas and not options.decimal:
         guesses.append(Guess(f"',' decimal in texts of {join_names(commas)}", ("decimal",)))
     table = take_header(cells, first, str(path), guesses, replace(options, decimal="."))
@@ -311,8 +309,8 @@ def _number_text(value: float, style: str | None) -> str:
     if not math.isfinite(value):
         return ""
     if style == "percentage":  # 0.07 times 100 is not quite 7 in binary
-        return _Number(f"{Decimal(repr(value)).scaleb(2):f}%")
-    return _Number(as_string(value))
+        return NumberText(f"{Decimal(repr(value)).scaleb(2):f}%")
+    return NumberText(as_string(value))
 
 
 def _column_number(letters: str) -> int:

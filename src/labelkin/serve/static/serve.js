@@ -110,6 +110,8 @@
 
   // ----------------------------------------------------------------------- drop a file
   async function predictFile(file) {
+    if (!(await ready)) return;
+    one("status").scrollIntoView({ block: "nearest" }); // the form above may be long
     if (file.size > model.limits.bytes) {
       tell(`${file.name} is larger than ${model.limits.bytes / 1e6} MB; split it, or use labelkin predict.`, true);
       return;
@@ -130,6 +132,7 @@
     one("more").textContent = rows.length > SHOWN
       ? `The first ${SHOWN} of ${rows.length.toLocaleString("en")} rows are shown; the download has all.` : "";
     one("result").hidden = true;
+    one("status").scrollIntoView(); // notes, and the table below them
   }
 
   // The columns by which a reader knows the rows: an identifier, the start of the text.
@@ -214,15 +217,16 @@
     one("drop-section").hidden = !columns.length;
     if (!columns.length)
       tell(`This model takes lists of ${model.n_features.toLocaleString("en")} numbers, which programs send to POST /predict.`);
-    one("form").addEventListener("submit", predictForm);
-    one("download").addEventListener("click", download);
-    one("file").addEventListener("change", () => { if (one("file").files[0]) predictFile(one("file").files[0]); });
-    for (const type of ["dragover", "dragenter"])
-      addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.add("over"); });
-    for (const type of ["dragleave", "drop"])
-      addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.remove("over"); });
-    addEventListener("drop", (event) => { if (event.dataTransfer.files[0]) predictFile(event.dataTransfer.files[0]); });
     one("main").hidden = false;
+    return true;
   }
-  begin().catch(() => tell("The model cannot be reached; is labelkin serve running?", true));
+  const ready = begin().catch(() => tell("The model cannot be reached; is labelkin serve running?", true));
+  one("form").addEventListener("submit", predictForm);
+  one("download").addEventListener("click", download);
+  one("file").addEventListener("change", () => { if (one("file").files[0]) predictFile(one("file").files[0]); });
+  for (const type of ["dragover", "dragenter"])
+    addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.add("over"); });
+  for (const type of ["dragleave", "drop"])
+    addEventListener(type, (event) => { event.preventDefault(); one("drop").classList.remove("over"); });
+  addEventListener("drop", (event) => { if (event.dataTransfer.files[0]) predictFile(event.dataTransfer.files[0]); });
 })();
