@@ -208,7 +208,7 @@ class Explanation:
             ``others`` (other training rows that count for or against the first labels).
         """
         shown = self._shown()
-        labels = []
+        labels = list[dict[str, Any]]()
         others = dict[int, None]()
         for j in shown:
             entry: dict[str, Any] = {

@@ -79,10 +79,9 @@ def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) ->
     They are those of kernel regressions, which count equally, each fitted to all samples or to a
     `part` of them. Nothing is returned if a learner is not a kernel regression on training samples.
     """
-    labels, known = (
-        None if bits is None else np.unpackbits(bits, axis=1, count=n_labels)
-        for bits in (model._label_bits, model._known_bits)
-    )
+    labels, known = np.unpackbits(model._label_bits, axis=1, count=n_labels), None
+    if model._known_bits is not None:
+        known = np.unpackbits(model._known_bits, axis=1, count=n_labels)
     weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
     used = np.flatnonzero(weight)
     similarity, effects = np.zeros(len(labels)), np.zeros(labels.shape)
