@@ -580,6 +580,23 @@ def test_identifiers_keep_their_zeros(here, capsys):
     assert "confidence: the probability that the decision" in shown.err
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_identifiers_are_recognised_whatever_their_case(suffix, here, capsys):
+    frame = pd.DataFrame({"respnr": np.arange(40) + 7000, "x": np.arange(40) % 7})
+    frame.assign(y=frame["x"] % 2).to_csv("old.csv", index=False)
+    ok("fit", "old.csv", "--labels", "y", *FAST)
+    new = frame.rename(columns={"respnr": "Resp Nr", "x": "X"})
+    write = {".csv": new.to_csv, ".jsonl": new.to_json, ".parquet": new.to_parquet}[suffix]
+    how = {"orient": "records", "lines": True} if suffix == ".jsonl" else {"index": False}
+    write(f"new{suffix}", **how)
+    for options in ([], ["--id", "respnr"], ["--id", "Resp Nr"], ["--keep", "RESPNR"]):
+        capsys.readouterr()
+        ok("predict", "model.labelkin", f"new{suffix}", *options)
+        shown = capsys.readouterr()
+        assert [line.split(",")[0] for line in shown.out.splitlines()[:2]] == ["respnr", "7000"]
+        assert "column Resp Nr read as respnr" in shown.err
+
+
 def test_labels_are_written_with_the_separator_of_training(here):
     text = (here / "posts.csv").read_text().replace("; ", "|")
     (here / "posts.csv").write_text(text)

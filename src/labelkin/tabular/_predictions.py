@@ -14,7 +14,7 @@ from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._columns import find_columns, respell
 from labelkin.datasets.formats._raw_table import CsvForm
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
@@ -134,6 +134,9 @@ def kept_columns(
     such; otherwise they are strings.
     """
     names = table.names or []
+    # Columns that differ from those of training by case or spaces have the names of these.
+    id_column = None if id_column is None else respell([id_column], names)[0][0]
+    wanted = None if wanted is None else [str(name) for name in respell(wanted, names)[0]]
     if wanted in (["all"], ["none"]) and wanted[0] not in names:
         wanted = names if wanted == ["all"] else []
     for option, given in (("id", [id_column] if id_column else []), ("keep", wanted or [])):

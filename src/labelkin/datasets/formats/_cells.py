@@ -12,7 +12,7 @@ import numpy as np
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import normal_form, respell
+from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
     POINT_GROUPS,
     are_numbers,
@@ -103,9 +103,7 @@ def take_header(
             # The margin of a sheet, and what a delimiter at the end of each row makes.
             used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
-        first, respelled = respell(first, options.expected)
-        guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
-        names, renamed = name_columns(first, source)
+        names, renamed = name_columns(first, source, options.expected)
         guesses += renamed
         columns = [column.slice(n_rows) for column in columns]
     return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)

@@ -21,6 +21,7 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     find_labels,
     normal_form,
+    respell,
     split_names,
 )
 from labelkin.datasets.formats._dialect import (
@@ -343,13 +344,17 @@ class RawTable:
         ]
 
 
-def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], list[Guess]]:
+def name_columns(
+    names: Iterable[str | None], source: str, expected: Iterable[str] = ()
+) -> tuple[list[str], list[Guess]]:
     """Return names in normal form of which none occurs twice, and what was changed.
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
-    of the first column becomes index, as it is most often the index of a DataFrame.
+    of the first column becomes index, as it is most often the index of a DataFrame. One that differs
+    from an expected name by case or spaces only becomes that.
     """
-    names = [None if name is None else normal_form(name) for name in names]
+    names, respelled = respell([None if n is None else normal_form(n) for n in names], expected)
+    guesses = [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
@@ -363,7 +368,7 @@ def name_columns(names: Iterable[str | None], source: str) -> tuple[list[str], l
         changed += [chosen] if chosen != name else []
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
-    return found, [Guess(text, ())] if changed else []
+    return found, guesses + ([Guess(text, ())] if changed else [])
 
 
 def spread_cure(name: str) -> str:
