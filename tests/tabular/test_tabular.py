@@ -631,6 +631,26 @@ def test_rows_like_those_of_training_are_within_their_ranges():
     ]
 
 
+@pytest.mark.parametrize(
+    ("answers", "kind"),
+    [
+        ([*"12345" * 9, "don't know", "No answer", " Refused "], "number"),
+        ([*"123" * 9, "weiß nicht"], "number"),
+        ([*"123" * 9, "A"], "category"),
+        ([*"12345" * 4, "don't know", "no answer", "refused"], "category"),  # more than a tenth
+        ([*"12" * 9, "unknown"], "category"),
+    ],
+)
+def test_answers_that_are_not_known_are_missing(answers, kind):
+    data = table(q=answers, y=[0, 1] * (len(answers) // 2) + [0] * (len(answers) % 2))
+    schema = find(data)
+    assert schema.columns["q"] == kind
+    assert any("of q read as missing" in guess for guess in guesses_of(data)) == (kind == "number")
+    if kind == "number":
+        missing = schema.read(data)["q"].isna()
+        assert missing.tolist() == [not answer.isdigit() for answer in answers]
+
+
 @pytest.mark.parametrize("mark", [";", "|", ",", "/"])
 def test_the_separator_of_tags_is_found(mark):
     tags = [f"a{mark} b", "a", None, f"b{mark}c", "c d"]

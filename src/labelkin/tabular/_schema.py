@@ -597,8 +597,8 @@ def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -
     """Return a number, a text or None; the empty text is missing."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)  # as `RawTable.strings` joins lists of words
-    if value is None or (isinstance(value, str) and not is_matrix):
-        return value or None
+    if value is None or (isinstance(value, str) and (not is_matrix or is_unknown(value))):
+        return None if is_matrix else value or None
     held = _FORMS.get(type(value))
     if held is None:
         try:

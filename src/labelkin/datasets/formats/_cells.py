@@ -14,6 +14,7 @@ from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
+    MISSING,
     POINT_GROUPS,
     are_numbers,
     find_currency,
@@ -28,11 +29,6 @@ from labelkin.datasets.formats._dialect import (
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
 
-_MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
-_MISSING |= {"NaN", "nan", "null", "NULL", "None"}
-# Errors of formulas, as spreadsheet programs write them in several languages.
-_MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
-_MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
     *(
@@ -63,7 +59,7 @@ _SAMPLE_ROWS = 1000  # with which the first row is compared
 def make_column(cells: Iterable[str | None]) -> Any:
     """Return cells as an Arrow array of strings, null where a value is missing."""
     pyarrow = import_optional("pyarrow")
-    kept = (None if cell is None or cell.strip() in _MISSING else cell for cell in cells)
+    kept = (None if cell is None or cell.strip() in MISSING else cell for cell in cells)
     return pyarrow.array(kept, pyarrow.string())
 
 

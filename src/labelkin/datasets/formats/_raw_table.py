@@ -350,8 +350,8 @@ def name_columns(
     """Return names in normal form of which none occurs twice, and what was changed.
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
-    of the first column becomes index, as it is most often the index of a DataFrame. One that differs
-    from an expected name by case or spaces only becomes that.
+    of the first column becomes index, as it is most often the index of a DataFrame. A name that
+    differs from an expected one by case or spaces only becomes that.
     """
     names, respelled = respell([None if n is None else normal_form(n) for n in names], expected)
     guesses = [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
