@@ -586,6 +586,7 @@ def test_identifiers_are_recognised_whatever_their_case(suffix, here, capsys):
     frame.assign(y=frame["x"] % 2).to_csv("old.csv", index=False)
     ok("fit", "old.csv", "--labels", "y", *FAST)
     new = frame.rename(columns={"respnr": "Resp Nr", "x": "X"})
+    new["Resp Nr"] = [f"{i:05}" for i in new["Resp Nr"]]
     write = {".csv": new.to_csv, ".jsonl": new.to_json, ".parquet": new.to_parquet}[suffix]
     how = {"orient": "records", "lines": True} if suffix == ".jsonl" else {"index": False}
     write(f"new{suffix}", **how)
@@ -593,8 +594,16 @@ def test_identifiers_are_recognised_whatever_their_case(suffix, here, capsys):
         capsys.readouterr()
         ok("predict", "model.labelkin", f"new{suffix}", *options)
         shown = capsys.readouterr()
-        assert [line.split(",")[0] for line in shown.out.splitlines()[:2]] == ["respnr", "7000"]
+        assert [line.split(",")[0] for line in shown.out.splitlines()[:2]] == ["respnr", "07000"]
         assert "column Resp Nr read as respnr" in shown.err
+    del new["Resp Nr"]
+    write = {".csv": new.to_csv, ".jsonl": new.to_json, ".parquet": new.to_parquet}[suffix]
+    write(f"new{suffix}", **how)
+    capsys.readouterr()
+    ok("predict", "model.labelkin", f"new{suffix}")
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].startswith("1,")
+    assert "respnr" not in shown.err
 
 
 def test_labels_are_written_with_the_separator_of_training(here):

@@ -106,8 +106,7 @@ class Schema:
         """
         strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
         comma = "," if self.decimal == "," else None
-        expected = [*(self.feature_names or ()), *self.identifiers]
-        named = {"as_strings": strings, "expected": expected}
+        named = {"as_strings": strings, "expected": self.feature_names or ()}
         return named | {"decimal": comma, "zero_based": self.zero_based}
 
     def of_kind(self, *kinds: str) -> list[str]:

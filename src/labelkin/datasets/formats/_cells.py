@@ -99,7 +99,7 @@ def take_header(
             # The margin of a sheet, and what a delimiter at the end of each row makes.
             used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
-        names, renamed = name_columns(first, source, options.expected)
+        names, renamed = name_columns(first, source, options.known)
         guesses += renamed
         columns = [column.slice(n_rows) for column in columns]
     return make_table(dict(zip(names, columns, strict=True)), source, guesses, options)

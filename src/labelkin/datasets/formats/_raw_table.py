@@ -102,6 +102,11 @@ class Options:
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
+    @property
+    def known(self) -> list[str]:
+        """Columns that have these names in the file, whatever their case and spaces."""
+        return [*self.expected, *self.as_strings]
+
 
 def encoding_guess(encoding: str, options: Options) -> list[Guess]:
     """Return the encoding that was found as a guess, unless it is UTF-8 or was given."""
