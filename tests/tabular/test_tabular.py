@@ -632,6 +632,14 @@ def test_rows_like_those_of_training_are_within_their_ranges():
 
 
 @pytest.mark.parametrize(
+    ("own", "new"), [(("owl", "dog"), ["y1", "y2"]), (("y1", "y2"), ["owl", "dog"])]
+)
+def test_labels_without_names_are_matched_by_their_order(own, new):
+    data = RawTable("t.npz", np.eye(2), None, label_names=new, target=np.eye(2))
+    np.testing.assert_array_equal(LabelColumns(own).read(data), np.eye(2))
+
+
+@pytest.mark.parametrize(
     ("answers", "kind"),
     [
         ([*"12345" * 9, "don't know", "No answer", " Refused "], "number"),

@@ -194,7 +194,10 @@ class LabelColumns:
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
         own = list(table.label_names or ())
-        if tuple(own) == self.names:
+        numbered = [f"y{i + 1}" for i in range(len(own))]  # without names
+        if tuple(own) == self.names or (
+            len(own) == len(self.names) and numbered in (own, [*self.names])
+        ):
             return target
         unknown = [name for name in own if name not in self.names]
         absent = [name for name in self.names if name not in own]
