@@ -606,6 +606,17 @@ def test_identifiers_are_recognised_whatever_their_case(suffix, here, capsys):
     assert "respnr" not in shown.err
 
 
+def test_labels_that_are_whole_numbers_stay_such_in_json(here, capsys):
+    rows = [{"x": i, "z": i % 3, "tags": [[0, 14], [3], []][i % 3]} for i in range(30)]
+    (here / "n.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ok("fit", "n.jsonl", "--labels", "tags", *FAST)
+    capsys.readouterr()
+    ok("predict", "model.labelkin", "n.jsonl", "--json", "--threshold", "0", "--proba")
+    found = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert found["labels"] == [0, 3, 14]
+    assert [*found["probabilities"]] == ["0", "3", "14"]
+
+
 def test_labels_are_written_with_the_separator_of_training(here):
     text = (here / "posts.csv").read_text().replace("; ", "|")
     (here / "posts.csv").write_text(text)

@@ -228,6 +228,7 @@ _LABELS = {
     "no_label": [str],
     "missing": (None, {"no", "unknown", "drop"}),
     "more": [str],
+    "are_integers": bool,
 }
 
 

@@ -197,14 +197,16 @@ def frame_predictions(
     """Return one row per row: the columns `kept` of the input, predicted labels, confidence.
 
     Label sets are joined by the separator of the training data or, if a label contains it, by
-    another; with `nested`, cells hold lists and dicts, as in JSON. The `top` most likely labels
+    another; with `nested`, cells hold lists and dicts, as in JSON, with labels as they were in the
+    lists of the training data. The `top` most likely labels
     have columns of their own; with `per_label` each label has one of 0 and 1, with `proba` one of
     its probabilities. If true labels are kept, columns of predictions are named ``predicted_…``.
     Another column gets a "_" if a label has its name.
     """
     names = list(where.names)
     labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
-    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
+    shown: list[Any] = [*map(int, names)] if nested and where.are_integers else names
+    sets = [[shown[j] for j in row.nonzero()[0]] for row in labels]
     likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
     confidence, scores = row_confidence(labels, scores), scores.round(6)
     true = {"labels", *where.columns, *(names if proba or per_label else ())}
@@ -214,7 +216,7 @@ def frame_predictions(
         columns |= {found: sets, "confidence": confidence}
         if top:
             columns["top"] = [
-                [{"label": names[j], "probability": p[j]} for j in order]
+                [{"label": shown[j], "probability": p[j]} for j in order]
                 for p, order in zip(scores, likely, strict=True)
             ]
         if proba:
