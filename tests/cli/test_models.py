@@ -1,6 +1,7 @@
 """fit, predict, evaluate, export: from tables of every format to predictions."""
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -539,6 +540,14 @@ def test_columns_kept_and_confidence(model):
     predicted = [f"predicted_{name}" for name in LABELS]
     head = ["id", "drama", "predicted_labels", "confidence", *predicted]
     assert rows_of("beside.csv")[0] == head
+
+
+def test_tables_with_tabs(model):
+    ok("predict", model, "new.csv", "--out", "p.csv")
+    for name, opened in (("p.tsv", open), ("p.tsv.gz", gzip.open)):
+        ok("predict", model, "new.csv", "--out", name)
+        with opened(name, "rt", encoding="utf-8") as file:
+            assert list(csv.reader(file, delimiter="\t")) == rows_of("p.csv")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])

@@ -94,7 +94,7 @@ class Schema:
         return None if self.names is None else list(self.names)
 
     @property
-    def _matrix_names(self) -> list[str]:
+    def matrix_names(self) -> list[str]:
         """Names of the columns of a matrix, which are numbered if they have none."""
         return [*(self.names or (f"feature {j + 1}" for j in range(self.n_features)))]
 
@@ -176,7 +176,7 @@ class Schema:
             )
             if sparse.issparse(matrix) or matrix.shape[1] > _MAX_RANGES:
                 return schema
-            by_name = zip(schema._matrix_names, matrix.T, strict=True)
+            by_name = zip(schema.matrix_names, matrix.T, strict=True)
             return replace(schema, ranges=_ranges(by_name))
         assert names is not None
         if table.decimal is None:
@@ -358,7 +358,7 @@ class Schema:
         if np.isinf(values).any():
             raise table.error("a feature holds an infinite value")
         if self.ranges and not sparse.issparse(matrix):
-            names = self._matrix_names
+            names = self.matrix_names
             low, high = np.array([self.ranges.get(name, (-np.inf, np.inf)) for name in names]).T
             some = np.flatnonzero(((matrix < low) | (matrix > high)).any(axis=0))
             self._note_outside(table, [(names[j], "number", matrix[:, j]) for j in some], notes)
@@ -531,7 +531,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     be a number with a decimal comma. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
-    names = schema._matrix_names if is_matrix else [*(schema.columns or ())]
+    names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents: dict[str, list[str]] = {}

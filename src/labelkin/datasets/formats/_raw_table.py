@@ -170,16 +170,16 @@ class RawTable:
             try:
                 return cls("X", check_array(X, **form), None)
             except (TypeError, ValueError) as error:
-                if not any(isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()):
+                are_words = [isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()]
+                if not any(are_words) and not hasattr(X, "to_frame"):
                     raise
-                cure = "an array must hold numbers."
+                cure, when = "an array must hold numbers.", ", not one row or column"
+                when = " if it holds words, texts or dates" if any(are_words) else when
                 if hasattr(X, "to_frame"):
                     cure = "pass X.to_frame() for one column, X.to_frame().T for one row."
                 elif isinstance(X, str | Path):
                     cure = "read a file with labelkin.datasets.read_table."
-                raise type(error)(
-                    f"X must be a DataFrame if it holds words, texts or dates; {cure}"
-                ) from error
+                raise type(error)(f"X must be a DataFrame{when}; {cure}") from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
         names, guesses = name_columns([str(name) or None for name in X.columns], "X")
