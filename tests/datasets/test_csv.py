@@ -69,9 +69,9 @@ def test_numbers_round_as_float_does(tmp_path):
     [
         ("a,comedy\n1,1\n", "comdy", "no column 'comdy'. Columns that could be meant: comedy."),
         (
-            "q1,q2,q3,a\n1,1,1,1\n",
-            "q9",
-            "no column 'q9'. Columns that could be meant: q1, q2, q3.",
+            "item1,item2,item3,a\n1,1,1,1\n",
+            "item9",
+            "no column 'item9'. Columns that could be meant: item1, item2, item3.",
         ),
         ("a,comedy\n1,1\n", "zzz", "no column 'zzz'. Its columns are a, comedy."),
         ("a,y\n1,1\n", None, "pass labels="),
