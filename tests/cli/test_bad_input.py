@@ -260,8 +260,8 @@ predict films.labelkin posts.csv                       # no column 'plot'
 predict n.labelkin n.csv --id name                     # no column 'name'
 predict n.labelkin n.csv --top -1                      # --top
 predict n.labelkin n.csv --top many                    # --top
-predict n.labelkin n.csv --out p.txt                   # .csv, .xlsx, .parquet or .jsonl
-predict n.labelkin n.csv --out p                       # .csv, .xlsx, .parquet or .jsonl
+predict n.labelkin n.csv --out p.txt                   # .csv, .tsv, .xlsx, .parquet or .jsonl
+predict n.labelkin n.csv --out p                       # .csv, .tsv, .xlsx, .parquet or .jsonl
 predict n.labelkin n.csv --out p.parquet.gz            # end the name in
 predict n.labelkin n.csv --out taken.csv               # exists already
 predict n.labelkin n.csv --out n.csv --overwrite       # is also an input

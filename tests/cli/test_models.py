@@ -1,6 +1,7 @@
 """fit, predict, evaluate, export: from tables of every format to predictions."""
 
 import csv
+import gzip
 import json
 import os
 import re
@@ -570,6 +571,14 @@ def test_columns_kept_and_confidence(model):
     assert rows_of("beside.csv")[0] == head
 
 
+def test_tables_with_tabs(model):
+    ok("predict", model, "new.csv", "--out", "p.csv")
+    for name, opened in (("p.tsv", open), ("p.tsv.gz", gzip.open)):
+        ok("predict", model, "new.csv", "--out", name)
+        with opened(name, "rt", encoding="utf-8") as file:
+            assert list(csv.reader(file, delimiter="\t")) == rows_of("p.csv")
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_blocks_give_what_the_whole_gives(model, suffix, monkeypatch):
     words = ["predict", model, "new.csv", "--proba", "--top", "2"]
@@ -627,6 +636,43 @@ def test_rows_are_named_by_the_identifier_without_gaps(here, capsys):
         ok("explain", "model.labelkin", "new.csv")
         nearest = capsys.readouterr().out
         assert ("  training row " in nearest) == (used == "url")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_identifiers_are_recognised_whatever_their_case(suffix, here, capsys):
+    frame = pd.DataFrame({"respnr": np.arange(40) + 7000, "x": np.arange(40) % 7})
+    frame.assign(y=frame["x"] % 2).to_csv("old.csv", index=False)
+    ok("fit", "old.csv", "--labels", "y", *FAST)
+    new = frame.rename(columns={"respnr": "Resp Nr", "x": "X"})
+    new["Resp Nr"] = [f"{i:05}" for i in new["Resp Nr"]]
+    write = {".csv": new.to_csv, ".jsonl": new.to_json, ".parquet": new.to_parquet}[suffix]
+    how = {"orient": "records", "lines": True} if suffix == ".jsonl" else {"index": False}
+    write(f"new{suffix}", **how)
+    for options in ([], ["--id", "respnr"], ["--id", "Resp Nr"], ["--keep", "RESPNR"]):
+        capsys.readouterr()
+        ok("predict", "model.labelkin", f"new{suffix}", *options)
+        shown = capsys.readouterr()
+        assert [line.split(",")[0] for line in shown.out.splitlines()[:2]] == ["respnr", "07000"]
+        assert "column Resp Nr read as respnr" in shown.err
+    del new["Resp Nr"]
+    write = {".csv": new.to_csv, ".jsonl": new.to_json, ".parquet": new.to_parquet}[suffix]
+    write(f"new{suffix}", **how)
+    capsys.readouterr()
+    ok("predict", "model.labelkin", f"new{suffix}")
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1].startswith("1,")
+    assert "respnr" not in shown.err
+
+
+def test_labels_that_are_whole_numbers_stay_such_in_json(here, capsys):
+    rows = [{"x": i, "z": i % 3, "tags": [[0, 14], [3], []][i % 3]} for i in range(30)]
+    (here / "n.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ok("fit", "n.jsonl", "--labels", "tags", *FAST)
+    capsys.readouterr()
+    ok("predict", "model.labelkin", "n.jsonl", "--json", "--threshold", "0", "--proba")
+    found = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert found["labels"] == [0, 3, 14]
+    assert [*found["probabilities"]] == ["0", "3", "14"]
 
 
 def test_labels_are_written_with_the_separator_of_training(here):

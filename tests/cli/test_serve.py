@@ -269,6 +269,13 @@ def test_a_model_of_numbers_without_names(tmp_path):
     assert "not a list of 5 numbers" in error_of(client, {"a": 1})
 
 
+@pytest.mark.parametrize("word", ["n/a", "N/A", "-", "?", "unknown", " "])
+def test_words_for_a_missing_number_are_those_of_files(word, client):
+    rows = [{"plot": PLOT, "country": "fr", "runtime": value} for value in (word, None)]
+    found, missing = predict(client, *rows)
+    assert found["probabilities"] == missing["probabilities"]
+
+
 def test_nothing_is_stored(client, folder):
     before = sorted(os.listdir(folder))
     predict(client, {"plot": "a secret", "country": "fr", "runtime": 1}, explain=True)

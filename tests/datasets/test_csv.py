@@ -68,6 +68,11 @@ def test_numbers_round_as_float_does(tmp_path):
     ("text", "labels", "message"),
     [
         ("a,comedy\n1,1\n", "comdy", "no column 'comdy'. Columns that could be meant: comedy."),
+        (
+            "item1,item2,item3,a\n1,1,1,1\n",
+            "item9",
+            "no column 'item9'. Columns that could be meant: item1, item2, item3.",
+        ),
         ("a,comedy\n1,1\n", "zzz", "no column 'zzz'. Its columns are a, comedy."),
         ("a,y\n1,1\n", None, "pass labels="),
         ("a,y\n1,1\n", 2, "2 label columns are requested, but the file has 2 columns"),
@@ -91,6 +96,12 @@ def test_bad_csv(tmp_path, text, labels, message):
         table(tmp_path, text, labels=labels)
     assert message in str(caught.value)
     assert str(tmp_path / "films.csv") in str(caught.value)
+
+
+def test_label_columns_by_their_beginning(tmp_path):
+    text = "a,q1,q7_1,q7_2,z*\n1,2,0,1,1\n3,4,1,0,0\n"
+    got = table(tmp_path, text, labels="q7_*, z*")
+    assert (got.feature_names, got.label_names) == (["a", "q1"], ["q7_1", "q7_2", "z*"])
 
 
 def test_a_german_export(tmp_path):

@@ -122,6 +122,28 @@ def test_arrays_of_others(tmp_path):
         read(path, x="train")
 
 
+@pytest.mark.parametrize("key", ["label_names", "class_names", "target_names", "labels"])
+def test_names_in_arrays_of_others(key, tmp_path):
+    X, Y = np.arange(12.0).reshape(6, 2), np.array([[1, 0, 1], [0, 1, 1]] * 3)
+    path, names = tmp_path / "set.npz", ["owl", "dog", "cat"]
+    np.savez(path, X=X, y=Y, feature_names=["wing", "leg"], **{key: names})
+    found = read(path)
+    assert (found.feature_names, found.label_names) == (["wing", "leg"], names)
+    np.savez(path, X=X, y=[0, 2, 2, 0, 2, 0], **{key: names})  # classes
+    assert read(path).label_names == ["owl", "cat"]
+    np.savez(path, X=X, y=Y, **{key: names[:2]})
+    assert read(path).label_names is None
+    np.savez(path, X=X, y=Y, **{key: np.array(names, dtype=object)})
+    table = read_table(path)
+    assert table.label_names == ["y1", "y2", "y3"]
+    assert [guess.text for guess in table.guesses] == [
+        f"{key} left out: it holds objects; save it as np.array({key}, dtype=str)"
+    ]
+    np.savez(path, X=X, y=Y, **{key: ["owl", "dog", "owl"]})
+    with pytest.raises(FormatError, match="are named 'owl'; rename one"):
+        read(path)
+
+
 def test_a_pair_of_files_with_images(tmp_path):
     images = np.arange(4 * 2 * 3 * 3, dtype=np.uint8).reshape(4, 2, 3, 3)
     np.save(tmp_path / "X_train.npy", images)

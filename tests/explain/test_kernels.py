@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from labelkin import KernelRidgeLOOClassifier, KinEnsembleClassifier
+from labelkin.explain import Explanation
 from labelkin.explain._fields import occlude_features, typical_values
 from labelkin.kernel._regression import KernelRidge
 from labelkin.rows import array_api_dispatch
@@ -104,6 +105,49 @@ def test_rows_for_and_against(model, data):
             effects = [effect for _, effect in why.strongest_rows(label, sign)]
             assert all(sign * effect > 0 for effect in effects)
             assert effects[0] == sign * (sign * why.row_effects[:, label]).max()
+
+
+@pytest.mark.parametrize("model", [KERNELS[0], KIN], ids=["kernel ridge", "Kin"])
+def test_rows_with_unknown_labels(model, data):
+    """A row counts for the labels that are known; the others are named."""
+    X, Y, test = data
+    known = np.random.default_rng(0).random(Y.shape) > 0.3
+    model = clone(model).fit(X, np.where(known, Y, np.nan))
+    why = model.explain(test[0])
+    np.testing.assert_array_equal(why.row_known, known[why.rows])
+    np.testing.assert_array_equal(why.row_effects != 0, known[why.rows])
+    if isinstance(model, KernelRidgeLOOClassifier):
+        total = why.row_effects.sum(axis=0) + np.average(Y, axis=0, weights=known)
+        np.testing.assert_allclose(total, model._regression.scores(test[:1])[0], atol=1e-6)
+    for i, line in enumerate(why.to_dict()["nearest"]):
+        unknown = ", ".join(str(j) for j in np.flatnonzero(~why.row_known[i]))
+        assert line.partition("unknown: ")[2] == unknown
+        assert "no label" not in line or known[why.rows[i]].all()
+
+
+def test_neighbours_and_other_rows_are_apart():
+    """A row against a label that it has, and one for a label that it lacks, are marked."""
+    why = Explanation(
+        ["a"],
+        np.array([True]),
+        np.array([0.7]),
+        rows=np.arange(8),
+        row_labels=np.array([[1, 0, 1, 0, 1, 0, 1, 0]], dtype=bool).T,
+        row_effects=np.array([[0.3, -0.1, 0.02, 0, 0, 0, -0.2, 0.2]]).T,
+    )
+    text = str(why)
+    assert "a  for 0 +0.30, 7 (lacks it) +0.20; against 6 (has it) -0.20, 1 -0.10" in text
+    found = why.to_dict()
+    assert [line.split(":")[0] for line in found["nearest"]] == [
+        f"training row {i}" for i in range(5)
+    ]
+    assert found["others"] == ["training row 6: a", "training row 7: no label"]
+    assert text.endswith(
+        "other training rows named above:\n  training row 6: a\n  training row 7: no label"
+    )
+    html = why.to_html()
+    assert "6 (has it)" in html
+    assert html.index("Other training rows") < html.index("training row 6: a")
 
 
 def test_members_of_the_ensemble(kin, data):

@@ -206,3 +206,16 @@ def test_a_row_of_a_frame_needs_no_background(scenes):
     model = MLkNNClassifier().fit(frame, Y)
     row = pd.DataFrame(test[:1]).add_prefix("p")
     assert str(explain(model, row)) == str(model.explain(row))
+
+
+def test_unknown_labels_are_named():
+    X = np.arange(12.0)[:, None]
+    Y = np.column_stack([X[:, 0] > 5, X[:, 0] < 9]).astype(float)
+    Y[0] = np.nan
+    Y[1, 1] = np.nan
+    why = MLkNNClassifier(3).fit(X, Y).explain([0.0])
+    assert why.to_dict()["nearest"] == [
+        "training row 0: unknown: 0, 1",
+        "training row 1: unknown: 1",
+        "training row 2: 1",
+    ]

@@ -200,6 +200,7 @@ def test_errors_name_the_column_and_the_cure():
     for wrong, cure in (
         (frame["plot"], r"X\.to_frame\(\) for one column"),
         (frame.iloc[0], r"X\.to_frame\(\)\.T for one row"),
+        (frame[LABELS].iloc[0], r"X\.to_frame\(\)\.T for one row"),
         ("films.csv", "labelkin.datasets.read_table"),
     ):
         with pytest.raises(ValueError, match=cure):

@@ -671,11 +671,12 @@ def test_rows_outside_of_the_range_of_training_are_counted():
     notes = []
     schema.read(data, notes)
     assert notes == []
-    new = table(when=["2025-02-03", "2025-01-07", "2024-12-31", "2025-03-01"], price=[5, 99, 7, 8])
+    new = table(when=["2025-02-03", "2025-01-07", "2024-12-31", "2025-04-01"], price=[5, 990, 7, 8])
     schema.read(new, notes)
     assert notes == [
         "t.csv: 2 of 4 rows have when later than any in training (1 earlier than any) "
-        "(farthest: row 4), 1 has price above any in training; such predictions are less certain"
+        "(farthest: row 4), 1 has price above any in training (farthest: 990 in row 2); such "
+        "predictions are less certain"
     ]
 
 
@@ -694,6 +695,52 @@ def test_a_value_far_outside_is_always_named():
         assert notes[0].startswith(
             f"t.csv: 1 of 1 row has price {way} any in training (farthest: {typo});"
         )
+
+
+def test_rows_like_those_of_training_are_within_their_ranges():
+    """Whatever the number of columns; a matrix has ranges as a table has."""
+    rng, noted = np.random.default_rng(0), 0
+    for _ in range(8):
+        schema, notes = Schema.find(RawTable.of(rng.normal(size=(300, 1500)))), []
+        new = rng.normal(size=(20, 1500))
+        schema.read(new, notes)
+        noted += len(notes)
+    assert noted <= 1
+    new[:18, 7], new[3, 11], notes = new[:18, 7] + 20, -90, []
+    schema.read(new, notes)
+    assert notes == [
+        "X: 18 of 20 rows have feature 8 above any in training (farthest: "
+        f"{new[:, 7].max():g} in row {new[:, 7].argmax() + 1}), 1 has feature 12 below any in "
+        "training (farthest: -90 in row 4); such predictions are less certain"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "new"), [(("owl", "dog"), ["y1", "y2"]), (("y1", "y2"), ["owl", "dog"])]
+)
+def test_labels_without_names_are_matched_by_their_order(own, new):
+    data = RawTable("t.npz", np.eye(2), None, label_names=new, target=np.eye(2))
+    np.testing.assert_array_equal(LabelColumns(own).read(data), np.eye(2))
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind"),
+    [
+        ([*"12345" * 9, "don't know", "No answer", " Refused "], "number"),
+        ([*"123" * 9, "weiß nicht"], "number"),
+        ([*"123" * 9, "A"], "category"),
+        ([*"12345" * 4, "don't know", "no answer", "refused"], "category"),  # more than a tenth
+        ([*"12" * 9, "unknown"], "category"),
+    ],
+)
+def test_answers_that_are_not_known_are_missing(answers, kind):
+    data = table(q=answers, y=[0, 1] * (len(answers) // 2) + [0] * (len(answers) % 2))
+    schema = find(data)
+    assert schema.columns["q"] == kind
+    assert any("of q read as missing" in guess for guess in guesses_of(data)) == (kind == "number")
+    if kind == "number":
+        missing = schema.read(data)["q"].isna()
+        assert missing.tolist() == [not answer.isdigit() for answer in answers]
 
 
 @pytest.mark.parametrize("mark", [";", "|", ",", "/"])

@@ -17,7 +17,7 @@ from labelkin.explain import explain
 from labelkin.kin import Limits
 from labelkin.kin._views import Beside, Columns
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import Schema, TextEmbedding, TextFeatures
+from labelkin.tabular import Schema, TextEmbedding, TextFeatures, find_training_data
 from labelkin.tabular._pipeline import make_pipeline as prepare
 from labelkin.tabular._text import (
     NGrams,
@@ -310,6 +310,9 @@ def test_texts_without_spaces(estimator):
         ("私の CSV ファイル", True),
         ("MKVLAAGIVGLCAKAYEK", True),
         ("acgtacgtacgtacgtacgt", True),
+        ("CC(=O)Oc1ccccc1C(=O)O", True),
+        ("see https://example.org/wiki/Ring_(chemistry)", False),
+        ("colours(s) and shapes(s)", False),
         ("한국어 문장", False),
         ("a.muster@donaudampfschiff.example", False),
         ("", False),
@@ -317,6 +320,17 @@ def test_texts_without_spaces(estimator):
 )
 def test_scripts_without_spaces(text, expected):
     assert is_unspaced([text]) == expected
+
+
+def test_chemical_formulas_are_texts_without_spaces():
+    parts = ["CC", "c1ccccc1", "C(=O)O", "N", "S(=O)(=O)", "C(F)(F)F"]
+    formulas = [
+        "".join(parts[(i + k * k) % 6] for k in range(3 + i % 4)) + "O" * i for i in range(30)
+    ]
+    assert len({*formulas}) == 30
+    table = pd.DataFrame({"smiles": formulas, "y": [0, 1] * 15})
+    found = find_training_data(table, "y").schema
+    assert (found.columns, found.unspaced) == ({"smiles": "text"}, ("smiles",))
 
 
 # ------------------------------------------------------------------------------------ words

@@ -112,11 +112,13 @@ class SavedModel:
         The columns `keep` are read as they are written. Remarks are added to `notes`.
         """
         from labelkin.datasets import read_table
+        from labelkin.datasets.formats._columns import respell
 
         schema = self.classifier.schema_
+        kept, _ = respell([*keep], [*(schema.feature_names or ()), *schema.identifiers])
         strings = {
             *schema.reading["as_strings"],
-            *keep,
+            *map(str, kept),
             *(self.labels.columns if self.labels.column else ()),
         }
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):

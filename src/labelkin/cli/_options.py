@@ -61,8 +61,9 @@ Labels = Annotated[
     column_option(
         "--labels",
         "-l",
-        help="Label columns, if the file does not declare them: names separated by commas, a "
-        "count (3: the first three columns, -3: the last three), or one column of tags. "
+        help="Label columns, if the file does not declare them: names separated by commas (q7_*: "
+        "all that begin with q7_), a count (3: the first three columns, -3: the last three), or "
+        "one column of tags. "
         "If repeated, each is one name, which may contain commas.",
     ),
 ]

@@ -4,6 +4,7 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from labelkin.cli._output import (
 # Labels that are written for each row by a model of thousands of labels.
 _TOP_OF_MANY = 10
 _BLOCK = 2000  # rows that are predicted at a time
-_FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_FORMATS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _BINARY = {".xlsx": "xlsx", ".parquet": "parquet"}
 
 EXAMPLES = """Examples:
@@ -52,8 +53,8 @@ def command(
         options.output_option(
             "--out",
             "-o",
-            help="File to write: .csv, .jsonl (both also with .gz or .bz2), .xlsx or .parquet; - "
-            "for stdout.",
+            help="File to write: .csv, .tsv, .jsonl (these also with .gz or .bz2), .xlsx or "
+            ".parquet; - for stdout.",
         ),
     ] = Path("-"),
     proba: Annotated[
@@ -127,6 +128,7 @@ def command(
     from sklearn.utils import _safe_indexing, gen_batches
 
     from labelkin._utils.labels import MANY_LABELS
+    from labelkin.datasets.formats._raw_table import CsvForm
     from labelkin.tabular._predictions import (
         CONFIDENCE,
         frame_predictions,
@@ -169,12 +171,15 @@ def command(
             total += int(labels.sum())
             update(completed=block.stop)
 
-    encoding = "utf-8" if table.csv is None or format == "jsonl" else table.csv.encoding
+    csv_form = table.csv or CsvForm()
+    if strip_compression(out).suffix.lower() == ".tsv":
+        csv_form = replace(csv_form, delimiter="\t")
+    encoding = "utf-8" if format == "jsonl" else csv_form.encoding
     with (
         _opened(out, format, encoding) as stream,
         progress_bar("predicting", n, hidden=hidden) as update,
     ):
-        write_predictions(predict_blocks(), stream, format, formulas=formulas, form=table.csv)
+        write_predictions(predict_blocks(), stream, format, formulas=formulas, form=csv_form)
     notes.print(f"confidence: {CONFIDENCE}")
     if as_json and not to_stdout:
         facts = {"out": str(out), "rows": n, "labels": list(saved.labels.names)}
@@ -210,5 +215,6 @@ def _find_format(out: Path) -> str:
     if out.exists() and not out.is_file():
         return "csv"  # a pipe or a device has no suffix
     raise ValueError(
-        f"{out}: the suffix gives no known format; end the name in .csv, .xlsx, .parquet or .jsonl."
+        f"{out}: the suffix gives no known format; end the name in .csv, .tsv, .xlsx, .parquet or "
+        ".jsonl."
     )

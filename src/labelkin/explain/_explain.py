@@ -31,6 +31,8 @@ class ExplainMixin:
 
     _typical: Any = None
     """Median and standard deviation of each feature in training, for occlusion; None: none."""
+    _known_bits: Any = None
+    """Which labels of the training rows are known, packed; None: all."""
 
     @abstractmethod
     def _explain_row(self, row: Matrix) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.names import abbreviate, did_you_mean, printable, show_value
+from labelkin._utils.names import abbreviate, did_you_mean, join_names, printable, show_value
 from labelkin._utils.pages import render_page
 from labelkin._utils.plots import BLUE, LEFT_TO_RIGHT, find_fonts, new_figure, plain_text
 from labelkin.base import Array
@@ -66,9 +66,12 @@ class Explanation:
         kernel regression.
     row_labels : ndarray of bool of shape (n_rows, n_labels)
         Their labels.
+    row_known : ndarray of bool of shape (n_rows, n_labels) or None
+        Which of these are known; None: all.
     row_effects : ndarray of shape (n_rows, n_labels) or None
         What each adds to the score of each label, in a kernel regression: the sample's weight,
-        which is large for similar samples, times its label less the label's mean.
+        which is large for similar samples, times its label less the label's mean. A weight may be
+        negative: then the sample counts against a label that it has, or for one that it lacks.
     row_measures : dict of str to ndarray of shape (n_rows,)
         ``similarity``, the kernel value; or ``members`` (number of members that have the sample
         among their nearest), mean ``rank`` and mean ``distance`` of a neighbour.
@@ -100,6 +103,7 @@ class Explanation:
     member_effects: Array | None = None
     rows: Array = field(default_factory=lambda: np.zeros(0, dtype=int))
     row_labels: Array | None = None
+    row_known: Array | None = None
     row_effects: Array | None = None
     row_measures: dict[str, Array] = field(default_factory=dict)
     row_names: Any = None
@@ -170,11 +174,16 @@ class Explanation:
             Numbers of the samples, and what they add to the score; empty where the classifier is
             no kernel regression.
         """
+        found = self._strongest_places(self._number(label), sign, n)
+        return [(int(self.rows[i]), effect) for i, effect in found]
+
+    def _strongest_places(self, j: int, sign: int, n: int) -> list[tuple[int, float]]:
+        """Return the same with the places of the samples in `rows`."""
         if self.row_effects is None:
             return []
-        effects = self.row_effects[:, self._number(label)]
+        effects = self.row_effects[:, j]
         order = np.argsort(-sign * effects, kind="stable")[:n]
-        return [(int(self.rows[i]), float(effects[i])) for i in order if sign * effects[i] > 0]
+        return [(int(i), float(effects[i])) for i in order if sign * effects[i] > 0]
 
     def sum_up(self, label: int | str) -> list[tuple[str, float]]:
         """Return the strongest features and their effects; all that a linear model adds up.
@@ -195,10 +204,12 @@ class Explanation:
         Returns
         -------
         dict
-            ``row``, ``labels``, ``members`` and ``nearest``.
+            ``row``, ``labels``, ``members``, ``nearest`` (the most similar training rows) and
+            ``others`` (other training rows that count for or against the first labels).
         """
         shown = self._shown()
-        labels = []
+        labels = list[dict[str, Any]]()
+        others = dict[int, None]()
         for j in shown:
             entry: dict[str, Any] = {
                 "label": self.label_names[j],
@@ -211,12 +222,19 @@ class Explanation:
                 ],
             }
             if self.row_effects is not None:
-                entry["rows"] = [
-                    {"row": row + self.first_row, "score": round(value, 6)}
-                    | ({"id": self._id_of(row)} if self._id_of(row) else {})
+                places = [
+                    found
                     for sign in (1, -1)
-                    for row, value in self.strongest_rows(j, sign, _FOR_AND_AGAINST)
+                    for found in self._strongest_places(j, sign, _FOR_AND_AGAINST)
                 ]
+                entry["rows"] = [
+                    {"row": int(self.rows[i]) + self.first_row, "score": round(value, 6)}
+                    | ({"id": self._id_of(self.rows[i])} if self._id_of(self.rows[i]) else {})
+                    | ({} if self.row_labels is None else {"has": bool(self.row_labels[i, j])})
+                    for i, value in places
+                ]
+                if len(labels) < _LABELS_WITH_ROWS:
+                    others |= {i: None for i, _ in places if i >= _NEAREST}
             if self.member_effects is None and self.n_members > 1:
                 entry["votes"] = int(self.votes[j])
             labels.append(entry)
@@ -233,14 +251,13 @@ class Explanation:
                 ]
                 weight = round(float(self.member_weights[i]), 6)
                 members.append({"member": name, "weight": weight, "labels": numbers})
-        named = {
-            one["row"] - self.first_row
-            for entry in labels[:_LABELS_WITH_ROWS]
-            for one in entry.get("rows", ())
+        return {
+            "row": self.title,
+            "labels": labels,
+            "members": members,
+            "nearest": [self._row_in_words(i) for i in range(min(_NEAREST, len(self.rows)))],
+            "others": [self._row_in_words(i) for i in sorted(others)],
         }
-        alike = [i for i, row in enumerate(self.rows) if i < _NEAREST or int(row) in named]
-        nearest = [self._row_in_words(i) for i in alike]
-        return {"row": self.title, "labels": labels, "members": members, "nearest": nearest}
 
     def to_html(self) -> str:
         """Return a page that needs no other file.
@@ -315,11 +332,13 @@ class Explanation:
                 parts = []
                 for word, sign in (("for", 1), ("against", -1)):
                     rows = [row for row in one["rows"] if sign * row["score"] > 0]
-                    listed = [f"{row.get('id', row['row'])} {row['score']:+.2f}" for row in rows]
+                    listed = [f"{_row_name(row)} {row['score']:+.2f}" for row in rows]
                     parts += [f"{word} {', '.join(listed)}"] if rows else []
                 lines.append(f"  {one['label'].ljust(width)}  {'; '.join(parts)}".rstrip())
         if found["nearest"]:
             lines += ["most similar training rows:", *(f"  {row}" for row in found["nearest"])]
+        if found["others"]:
+            lines += ["other training rows named above:", *(f"  {row}" for row in found["others"])]
         return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
@@ -335,6 +354,8 @@ class Explanation:
             one["reason"] = "" if one["added"] else self._reason(one)
             one["dots"] = [] if dots is None else dots[:, j].tolist()
         rows = found["labels"][:_LABELS_WITH_ROWS] if self.row_effects is not None else []
+        for row in (row for label in rows for row in label["rows"]):
+            row["name"] = _row_name(row)
         return render_page(
             "labelkin.explain",
             "explanation",
@@ -391,6 +412,18 @@ class Explanation:
         row, labels = int(self.rows[place]), self.row_labels
         marked: Any = [] if labels is None else np.flatnonzero(labels[place])
         tags = ", ".join(self.label_names[j] for j in marked)
+        if self.row_known is not None and not self.row_known[place].all():
+            unknown = [self.label_names[j] for j in np.flatnonzero(~self.row_known[place])]
+            tags = f"{tags}; unknown: {join_names(unknown, 3)}".removeprefix("; ")
         words = "" if self.row_names is None else self.row_names(row)
         shown = self._id_of(row) or f"training row {row + self.first_row}"
         return f"{f'{shown} {words}'.strip()}: {tags or 'no label'}"
+
+
+def _row_name(row: dict[str, Any]) -> str:
+    """Return a training row by name; marked, if it counts against a label that it has.
+
+    So is one that counts for a label that it lacks.
+    """
+    name, has = str(row.get("id", row["row"])), row.get("has", row["score"] > 0)
+    return name if has == (row["score"] > 0) else f"{name} ({'has' if has else 'lacks'} it)"

@@ -85,6 +85,7 @@ def explain_by_neighbors(members: list[tuple[Any, Matrix]]) -> dict[str, Any]:
         ]
     )
     labels_of = members[0][0]._counts.labels_of
+    known = getattr(members[0][0]._counts, "known", None)
     counts = [
         labels_of(found).sum(axis=0, dtype=np.intp)
         if getattr(member._counts, "known", None) is None
@@ -106,6 +107,7 @@ def explain_by_neighbors(members: list[tuple[Any, Matrix]]) -> dict[str, Any]:
         "n_neighbors": nearest.shape[1],
         "rows": rows[order],
         "row_labels": labels_of(rows[order]).astype(bool),
+        "row_known": None if known is None else to_numpy(known)[rows[order]],
         "row_measures": {
             "members": found_by[order],
             "rank": mean_rank[order],

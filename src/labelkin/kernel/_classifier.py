@@ -214,6 +214,8 @@ class KernelRidgeLOOClassifier(ExplainMixin, MultiLabelClassifier):
         if self.kernel != "precomputed":
             self._typical = to_device_of(typical_values(X), X)
         self._label_bits = to_device_of(np.packbits(labels.Y > 0, axis=1), X)
+        known = None if labels.known is None else np.packbits(labels.known, axis=1)
+        self._known_bits = None if known is None else to_device_of(known, X)
         self._row_weight = None if labels.weight is None else to_device_of(labels.weight, X)
 
         used = np.flatnonzero(labels.weights)

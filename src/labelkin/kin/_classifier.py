@@ -360,7 +360,9 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
             )
         is_large = n * labels.shape[1] > limits.large_entries
         # For explanations; with very many rows, no training rows are shown
-        self._label_bits = np.packbits(labels.Y[: 0 if is_large else n] > 0, axis=1)
+        shown, known = slice(0 if is_large else n), labels.known
+        self._label_bits = np.packbits(labels.Y[shown] > 0, axis=1)
+        self._known_bits = None if known is None else np.packbits(known[shown], axis=1)
         self._row_weight = None if is_large else labels.weight
         counted = np.flatnonzero(labels.weights)
         if len(counted) < n:

@@ -230,6 +230,7 @@ _LABELS = {
     "no_label": [str],
     "missing": (None, {"no", "unknown", "drop"}),
     "more": [str],
+    "are_integers": bool,
 }
 
 

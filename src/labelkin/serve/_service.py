@@ -162,4 +162,4 @@ class Service:
         background = features if isinstance(features, np.ndarray) else None
         found = self.model.explain(one, background=background, training=self.training)
         shown = replace(found, first_row=1).to_dict()
-        return {key: shown[key] for key in ("labels", "members", "nearest")}
+        return {key: shown[key] for key in ("labels", "members", "nearest", "others")}

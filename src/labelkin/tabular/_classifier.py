@@ -511,7 +511,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         check_is_fitted(self)
         names = None
         if self.columns_ is None:
-            names = self.schema_.names or [f"feature {j + 1}" for j in range(self.n_features_in_)]
+            names = self.schema_.matrix_names
         if training is not None:
             table = RawTable.of(training)
             options["training"] = self.schema_.read(table)

@@ -10,6 +10,7 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._dialect import (
+    MISSING,
     are_numbers,
     find_currency,
     find_unit,
@@ -235,11 +236,14 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
 def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool:
     """Return whether a column of strings holds numbers, of which there are many unless certain.
 
-    The few words among them are then missing values. A column that is mostly numbers, and holds
-    more words than that or percent signs in some cells only, is refused.
+    The few words among them are then missing values. Three numbers are enough if all words say that
+    the number is not known, as those of a survey. A column that is mostly numbers, and holds more
+    words than that or percent signs in some cells only, is refused.
     """
     cells, decimal = table.strings(name), table.decimal or "."
     values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
+    unknown = [cell for cell in cells if cell is not None and is_unknown(cell)]
+    unknown = [cell for cell in unknown if cell.strip() not in MISSING]
     distinct = {*values}
     unit = find_unit(distinct)
     written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
@@ -252,7 +256,9 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
             f"or pass {_cure(name, 'category')} or {_cure(name, 'ignore')}",
             "columns",
         )
-    are_many = is_certain or len(distinct) > _MAX_CATEGORIES
+    is_survey = 0 < len(unknown) <= _MAX_WORDS * (len(values) + len(unknown))
+    is_survey &= 3 <= len(numbers) == len(distinct)
+    are_many = is_certain or is_survey or len(distinct) > _MAX_CATEGORIES
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
@@ -261,7 +267,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal):
-        _read_as_missing(table, name, [cells[row] for row in wrong])
+        _read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
         if not is_certain:
             table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
             unit = unit or find_currency(numbers.values())

@@ -43,6 +43,7 @@ _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux", "falso", "
 _NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐"}
 TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 _BOX = re.compile(r"\[(?:\s+|\s*(\S)\s*)\]")  # [ ] and [x]
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 # Marks on a form.
 _MARKS = {"x", "✓", "✔", "☑"}
 
@@ -65,6 +66,8 @@ class LabelColumns:
     """What empty cells mean: "no", "unknown", or "drop", for rows to be left out; None: a guess."""
     more: tuple[str, ...] = ()
     """Further columns that list them, as for a second and a third tag."""
+    are_integers: bool = False
+    """Whether that column lists whole numbers, as JSON can, and not words."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,10 +132,16 @@ class LabelColumns:
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
         rows = unify_spelling(_read_all_tags(table, names, mark), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
+        if all(map(_WHOLE.fullmatch, listed)):
+            listed.sort(key=int)
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
         table.guesses += find_doubts(rows, mark, is_guess)
-        return cls(tuple(listed), column, mark, ignore_case, none, missing, tuple(names[1:]))
+        are_integers = table.kind(column) == "list" and all(
+            type(item) is int for cell in table.lists(column) for item in cell
+        )
+        more = tuple(names[1:])
+        return cls(tuple(listed), column, mark, ignore_case, none, missing, more, are_integers)
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
@@ -200,7 +209,10 @@ class LabelColumns:
 
     def _read_target(self, table: RawTable, target: np.ndarray, notes: list[str]) -> np.ndarray:
         own = list(table.label_names or ())
-        if tuple(own) == self.names:
+        numbered = [f"y{i + 1}" for i in range(len(own))]  # without names
+        if tuple(own) == self.names or (
+            len(own) == len(self.names) and numbered in (own, [*self.names])
+        ):
             return target
         unknown = [name for name in own if name not in self.names]
         absent = [name for name in self.names if name not in own]

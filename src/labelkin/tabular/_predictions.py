@@ -14,7 +14,7 @@ from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns
+from labelkin.datasets.formats._columns import find_columns, respell
 from labelkin.datasets.formats._raw_table import CsvForm
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
@@ -136,6 +136,9 @@ def kept_columns(
     such; otherwise they are strings.
     """
     names = table.names or []
+    # Columns that differ from those of training by case or spaces have the names of these.
+    id_column = None if id_column is None else respell([id_column], names)[0][0]
+    wanted = None if wanted is None else [str(name) for name in respell(wanted, names)[0]]
     if wanted in (["all"], ["none"]) and wanted[0] not in names:
         wanted = names if wanted == ["all"] else []
     for option, given in (("id", [id_column] if id_column else []), ("keep", wanted or [])):
@@ -196,14 +199,16 @@ def frame_predictions(
     """Return one row per row: the columns `kept` of the input, predicted labels, confidence.
 
     Label sets are joined by the separator of the training data or, if a label contains it, by
-    another; with `nested`, cells hold lists and dicts, as in JSON. The `top` most likely labels
+    another; with `nested`, cells hold lists and dicts, as in JSON, with labels as they were in the
+    lists of the training data. The `top` most likely labels
     have columns of their own; with `per_label` each label has one of 0 and 1, with `proba` one of
     its probabilities. If true labels are kept, columns of predictions are named ``predicted_…``.
     Another column gets a "_" if a label has its name.
     """
     names = list(where.names)
     labels, scores = as_dense(labels), as_dense(scores)  # sparse with thousands of labels
-    sets = [[names[j] for j in row.nonzero()[0]] for row in labels]
+    shown: list[Any] = [*map(int, names)] if nested and where.are_integers else names
+    sets = [[shown[j] for j in row.nonzero()[0]] for row in labels]
     likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
     confidence, scores = row_confidence(labels, scores), scores.round(6)
     true = {"labels", *where.columns, *(names if proba or per_label else ())}
@@ -213,7 +218,7 @@ def frame_predictions(
         columns |= {found: sets, "confidence": confidence}
         if top:
             columns["top"] = [
-                [{"label": names[j], "probability": p[j]} for j in order]
+                [{"label": shown[j], "probability": p[j]} for j in order]
                 for p, order in zip(scores, likely, strict=True)
             ]
         if proba:

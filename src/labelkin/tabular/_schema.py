@@ -55,6 +55,8 @@ _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
 _MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
+_CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
+_MAX_RANGES = 10_000  # columns of a matrix whose ranges are kept
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -85,7 +87,10 @@ class Schema:
     trend: bool = False
     """Whether the year of dates is used."""
     ranges: dict[str, list[float]] | None = None
-    """Lowest and highest value of columns of numbers and dates, in days, in the training rows."""
+    """Lowest and highest value of columns of numbers and dates, in days, in the training rows.
+
+    Also of the columns of a dense matrix of at most 10,000.
+    """
     n_rows: int = 0
     """Number of the training rows."""
     identifiers: tuple[str, ...] = ()
@@ -119,6 +124,11 @@ class Schema:
         if self.columns is not None:
             return list(self.columns)
         return None if self.names is None else list(self.names)
+
+    @property
+    def matrix_names(self) -> list[str]:
+        """Names of the columns of a matrix, which are numbered if they have none."""
+        return [*(self.names or (f"feature {j + 1}" for j in range(self.n_features)))]
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -188,7 +198,7 @@ class Schema:
                 )
             matrix = table.data if names is None else table.select(names)
             values = matrix.data if sparse.issparse(matrix) else matrix
-            return cls(
+            schema = cls(
                 None,
                 None if names is None else tuple(names),
                 matrix.shape[1],
@@ -196,7 +206,12 @@ class Schema:
                 zero_based=table.zero_based,
                 gaps=bool(np.isnan(values).any()),
                 encoding=table.encoding,
+                n_rows=table.n_rows,
             )
+            if sparse.issparse(matrix) or matrix.shape[1] > _MAX_RANGES:
+                return schema
+            by_name = zip(schema.matrix_names, matrix.T, strict=True)
+            return replace(schema, ranges=_ranges(by_name))
         assert names is not None
         written = [name for name, kind in columns.items() if kind != "number"]
         read_mixed(table, names, written)
@@ -234,10 +249,9 @@ class Schema:
             for n in measured
         }
         dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
-        finite = {name: values[np.isfinite(values)] for name, values in numbers.items()}
         if scale == "auto" and len(set(kinds.values())) > 1:
             scale = "robust"
-        elif scale == "auto" and are_counts(finite.values()):
+        elif scale == "auto" and are_counts([v[np.isfinite(v)] for v in numbers.values()]):
             scale = "none"
         return cls(
             kinds,
@@ -248,7 +262,7 @@ class Schema:
             unspaced=tuple(name for name in texts if is_unspaced(texts[name])),
             decimal=table.decimal,
             trend=trend,
-            ranges={n: [float(v.min()), float(v.max())] for n, v in finite.items() if v.size},
+            ranges=_ranges(numbers.items()),
             n_rows=table.n_rows,
             identifiers=find_identifiers(table, others),
             ignored=tuple(ignored),
@@ -287,7 +301,7 @@ class Schema:
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
         table.decimal = table.find_decimal(self.of_kind("number"))
-        found, outside, gaps = {}, list[str](), dict[str, int]()
+        found, measured, gaps = {}, list[tuple[str, str, Any]](), dict[str, int]()
         for name, kind in self.columns.items():
             unit = (self.units or {}).get(name, "")
             is_open = name in self.year_first and table.kind(name) == "string"
@@ -307,43 +321,57 @@ class Schema:
             ):
                 gaps[name] = n_missing
             if name in (self.ranges or {}):
-                outside += self._note_outside(name, kind, numbers, is_first=not outside)
+                measured.append((name, kind, numbers))
         for name, read in table.words.items():
             if others := [shorten(word, 20) for word in read if word not in self.words_of(name)]:
                 text = f"words in {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
-        if outside:
-            more = f" and {len(outside) - 5} more columns" if len(outside) > 5 else ""
-            text = f"{', '.join(outside[:5])}{more}; such predictions are less certain"
-            notes.append(f"{table.source}: {text}")
+        self._note_outside(table, measured, notes)
         _note_gaps(table, sum(gaps.values()), [*gaps], notes)
         return pandas.DataFrame(found)
 
-    def _note_outside(self, name: str, kind: str, numbers: Any, is_first: bool) -> list[str]:
-        """Return words on the rows outside of the range of training, if they are many or far.
+    def _note_outside(
+        self, table: RawTable, columns: Sequence[tuple[str, str, Any]], notes: list[str]
+    ) -> None:
+        """Add a note on rows outside of the ranges of training, if they are many or far.
 
-        Of new rows like those of training, a share of 2 / (n + 1) lies outside by chance; columns
-        are named in which there are more than that explains, or a value that lies outside by more
-        than the width of the range.
+        `columns` are names, kinds and numbers. Of m new rows like the n of training, k or more are
+        above all of these with the probability Π (m − i) / (n + m − i), i < k. It may be 0.05 for
+        any column and side together; so may the probability of a value outside by more than half
+        of `widths` times the range, if values are distributed exponentially.
         """
-        low, high = (self.ranges or {})[name]
-        words = ("above", "below") if kind == "number" else ("later than", "earlier than")
-        counts = [int((numbers > high).sum()), int((numbers < low).sum())]
-        expected = 2 * len(numbers) / (self.n_rows + 1)
-        beyond = np.maximum(numbers - high, low - numbers)
-        far = np.flatnonzero(beyond > high - low) if high > low else np.array([])
-        if sum(counts) <= expected + 2 * expected**0.5 and not len(far):
-            return []
-        (count, word), *others = [(n, word) for n, word in zip(counts, words, strict=True) if n]
-        of = f" of {plural(len(numbers), 'row')}" if is_first else ""
-        text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
-        text += "".join(f" ({n:,} {word} any)" for n, word in others)
-        if len(far):
-            row = int(np.nanargmax(beyond))
-            where = [f"{numbers[row]:g}"] * (kind == "number")
-            where += [f"row {row + 1}"] * (len(numbers) > 1)  # one row may be any of a file
-            text += f" (farthest: {' in '.join(where)})" * bool(where)
-        return [text]
+        if not columns:
+            return
+        m, n, n_sides = table.n_rows, max(self.n_rows, 2), 2 * len(self.ranges or ())
+        shown = list[str]()
+        least, chance = 0, float(n_sides)  # of so many rows
+        while least < m and chance > _CHANCE:
+            chance *= (m - least) / (n + m - least)
+            least += 1
+        least += chance > _CHANCE
+        widths = 2 * max(1.0, np.log(n_sides * m / _CHANCE) / np.log(n) - 1)
+        for name, kind, numbers in columns:
+            low, high = (self.ranges or {})[name]
+            words = ("above", "below") if kind == "number" else ("later than", "earlier than")
+            counts = [int((numbers > high).sum()), int((numbers < low).sum())]
+            beyond = np.maximum(numbers - high, low - numbers)
+            is_far = high > low and bool((beyond > widths * (high - low)).any())
+            if max(counts) < least and not is_far:
+                continue
+            (count, word), *others = [(k, word) for k, word in zip(counts, words, strict=True) if k]
+            of = "" if shown else f" of {plural(m, 'row')}"
+            text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
+            text += "".join(f" ({k:,} {word} any)" for k, word in others)
+            if is_far:
+                row = int(np.nanargmax(beyond))
+                where = [f"{numbers[row]:g}"] * (kind == "number")
+                where += [f"row {row + 1}"] * (m > 1)  # one row may be any of a file
+                text += f" (farthest: {' in '.join(where)})" * bool(where)
+            shown.append(text)
+        if shown:
+            more = f" and {len(shown) - 5:,} more columns" if len(shown) > 5 else ""
+            text = f"{', '.join(shown[:5])}{more}; such predictions are less certain"
+            notes.append(f"{table.source}: {text}")
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data
@@ -376,6 +404,11 @@ class Schema:
         values = matrix.data if sparse.issparse(matrix) else matrix
         if np.isinf(values).any():
             raise table.error("a feature holds an infinite value")
+        if self.ranges and not sparse.issparse(matrix):
+            names = self.matrix_names
+            low, high = np.array([self.ranges.get(name, (-np.inf, np.inf)) for name in names]).T
+            some = np.flatnonzero(((matrix < low) | (matrix > high)).any(axis=0))
+            self._note_outside(table, [(names[j], "number", matrix[:, j]) for j in some], notes)
         missing = int(np.isnan(values).sum())
         if missing and not self.gaps:
             text = f"{missing:,} values are missing, and the model was fitted on data without any"
@@ -430,6 +463,12 @@ def _read_column(
     if to is not None or is_turned:  # as the pipeline reads them
         cells = np.array([date and str(date) for date in dates], dtype=object)
     return cells, days
+
+
+def _ranges(columns: Iterable[tuple[str, np.ndarray]]) -> dict[str, list[float]]:
+    """Return the lowest and the highest number of columns, by name; of empty ones nothing."""
+    finite = ((name, values[np.isfinite(values)]) for name, values in columns)
+    return {name: [float(v.min()), float(v.max())] for name, v in finite if v.size}
 
 
 def _zone_of(table: RawTable, name: str) -> str:
@@ -568,7 +607,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     be a number with a decimal comma. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
-    names = schema.feature_names or [f"feature {j + 1}" for j in range(schema.n_features)]
+    names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents: dict[str, list[str]] = {}
@@ -636,8 +675,8 @@ def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -
     value = names_in(value)
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = ", ".join(value)  # as `RawTable.strings` joins lists of words
-    if value is None or (isinstance(value, str) and not is_matrix):
-        return value or None
+    if value is None or (isinstance(value, str) and (not is_matrix or is_unknown(value))):
+        return None if is_matrix else value or None
     held = _FORMS.get(type(value))
     if held is None:
         try:

@@ -27,10 +27,13 @@ _BATCH = 4_096
 _PARTS = ("wordllama", "safetensors", "tokenizers")
 
 # Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, and sequences of letters, as of proteins,
-# which are longer than words; a share of both from which texts have no spaces between words, and
-# the number of texts that are looked at.
+# which are longer than words, also with brackets inside, as in chemical formulas (SMILES);
+# a share of both from which texts have no spaces between words, and the number of texts that are
+# looked at.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_SEQUENCE = re.compile(r"[^\W\d_]{15,}|[A-Z*-]{15,}")
+_SEQUENCE = re.compile(
+    r"[^\W\d_]{15,}|[A-Z*-]{15,}|(?=.*[A-Za-z0-9][(\[])(?=.*[)\]][A-Za-z(\[])[\w()\[\]=#@+/\\.%*$-]{10,}"
+)
 _UNSPACED_SHARE, _UNSPACED_TEXTS = 0.3, 1_000
 
 # Parameters of the vectorizers of n-grams, the most of each kind (with twice as many, regressions
@@ -163,7 +166,7 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
-    """Return whether texts have no spaces between words, as in Chinese, or of DNA and proteins."""
+    """Return whether texts have no spaces between words, as in Chinese, DNA and formulas."""
     parts = [part for text in islice(texts, _UNSPACED_TEXTS) for part in text.split()]
     sizes = [len(part if _SEQUENCE.fullmatch(part) else _UNSPACED.findall(part)) for part in parts]
     return sum(sizes) > _UNSPACED_SHARE * sum(map(len, parts))

@@ -14,8 +14,9 @@ import numpy as np
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._columns import normal_form, respell
+from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._dialect import (
+    MISSING,
     POINT_GROUPS,
     are_numbers,
     find_currency,
@@ -38,11 +39,6 @@ from labelkin.datasets.formats._raw_table import (
     name_columns,
 )
 
-_MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
-_MISSING |= {"NaN", "nan", "null", "NULL", "None"}
-# Errors of formulas, as spreadsheet programs write them in several languages.
-_MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
-_MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
     *(
@@ -79,7 +75,7 @@ class NumberText(str):
 def make_column(cells: Iterable[str | None]) -> Any:
     """Return cells as an Arrow array of strings, null where a value is missing."""
     pyarrow = import_optional("pyarrow")
-    kept = (None if cell is None or cell.strip() in _MISSING else cell for cell in cells)
+    kept = (None if cell is None or cell.strip() in MISSING else cell for cell in cells)
     return pyarrow.array(kept, pyarrow.string())
 
 
@@ -165,9 +161,7 @@ def take_header(
             # The margin of a sheet, and what a delimiter at the end of each row makes.
             used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
-        first, respelled = respell(first, options.expected)
-        guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
-        names, renamed, repeats = name_columns(first, source)
+        names, renamed, repeats = name_columns(first, source, options.known)
         guesses += renamed
         strings = {*options.as_strings}
         strings |= {name for name, repeated in repeats.items() if repeated in strings}

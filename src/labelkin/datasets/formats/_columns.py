@@ -77,6 +77,7 @@ def _suggestion(name: str, names: Sequence[str]) -> str:
         return f" Name {join_names(parts)} one at a time."
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
     close = [folded[key] for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
+    close.sort(key=names.index)
     if close:
         return f" Columns that could be meant: {join_names([abbreviate(n, 40) for n in close])}."
     return f" Its columns are {join_names([abbreviate(n, 40) for n in names])}."
@@ -94,7 +95,8 @@ def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[s
 def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the label columns, ascending.
 
-    A positive count means the first columns, a negative one the last.
+    A positive count means the first columns, a negative one the last; q7_* those whose names begin
+    with q7_.
     """
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)
@@ -109,7 +111,12 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
                 "give a count of at least 1 that leaves a feature",
             )
         return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
-    found = find_columns(split_names(labels, names), names, path)
+    wanted = list[str]()
+    for name in split_names(labels, names):
+        is_start = name.endswith("*") and normal_form(name) not in names
+        start = normal_form(name).removesuffix("*")
+        wanted += [one for one in names if is_start and one.startswith(start)] or [name]
+    found = find_columns(wanted, names, path)
     if not found.size:
         raise FormatError(path, "labels= names no label column", None, "labels")
     return found

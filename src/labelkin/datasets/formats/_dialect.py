@@ -177,11 +177,29 @@ _MEASURE = re.compile(
     r"|\s?/\s?[1-9]\d*)\.?\s*"
 )
 _MAX_MEASURE = 40  # characters, which bounds the time
+MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
+"""Cells that are missing in columns of any kind."""
+MISSING |= {"NaN", "nan", "null", "NULL", "None"}
+# Errors of formulas, as spreadsheet programs write them in several languages.
+MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
+MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write for a number that they do not know, in lower case.
 _UNKNOWN = {
     *("unknown", "not known", "not available", "no data", "missing", "error", "#error", "n.a."),
     *("n. a.", "n.a", "na", "n.d.", "nd", "nan", "nil", "none", "null", "k.a.", "k. a.", "k.a"),
     *("ka", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt", "fehlt"),
+    *(
+        "don't know",
+        "don’t know",
+        "dont know",
+        "do not know",
+        "no answer",
+        "not answered",
+        "refused",
+    ),
+    *("prefer not to say", "prefer not to answer", "no response", "not applicable", "not stated"),
+    *("weiß nicht", "weiss nicht", "keine antwort", "ne sait pas", "sans réponse", "no sabe"),
+    *("ns/nc", "no contesta", "non so", "non risponde", "weet niet", "geen antwoord"),
     *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
     *("неизвестно", "不明", "未回答", "未知"),
 }
@@ -303,7 +321,7 @@ def in_words(unit: str) -> str:
 
 def is_unknown(cell: str) -> bool:
     """Return whether a cell among numbers says that the number is not known."""
-    return cell.strip().casefold() in _UNKNOWN
+    return cell.strip() in MISSING or cell.strip().casefold() in _UNKNOWN
 
 
 def find_currency(cells: Iterable[str]) -> str:

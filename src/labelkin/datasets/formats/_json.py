@@ -67,7 +67,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise FormatError(path, f"it holds no records; {_CURE}")
     guesses = encoding_guess(encoding, options)
     guesses += [Guess(f"the rows in {place}", ())] if place else []
-    spelled, respelled = respell(names, options.expected)
+    spelled, respelled = respell(names, options.known)
     guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
     fields = dict(zip(map(str, spelled), names, strict=True))
     names = [*fields]

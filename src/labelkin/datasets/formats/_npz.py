@@ -5,7 +5,7 @@ A file of a pair may also hold a sparse matrix, as SciPy's ``save_npz`` writes i
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ _SPARSE = ("format", "shape", "data")
 _FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 # Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
+# The usual names of arrays with the names of features and of labels.
+_FEATURE_NAMES = ("feature_names", "columns")
+_LABEL_NAMES = ("label_names", "class_names", "target_names", "labels", "classes")
 
 
 def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
@@ -40,10 +43,10 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if options.labels is not None:
         text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
         raise ArgumentError(text, "labels", "y")
-    is_own, file = False, path
+    is_own, file, names = False, path, list[str]()
     try:
         is_array = strip_compression(path).suffix.lower() == ".npy"
-        names = [] if is_array else _list_arrays(raw)
+        names = names if is_array else _list_arrays(raw)
         if is_array or (x is None and {*_SPARSE} <= {*names}):
             x, y = "X", y or _find_pair(Path(path), guesses)
             arrays = {x: _read_array(raw, budget)}
@@ -64,13 +67,35 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if is_own:
         return _read_own(arrays, budget)
     data = _as_features(arrays[str(x)], budget, guesses)
+    names = [name for name in names if name not in (x, y)]
+    features = _read_names(raw, _FEATURE_NAMES, names, budget, guesses)
+    features = features if len(features) == data.shape[1] else []
     if y is None:
-        return RawTable(str(path), data, None, guesses=guesses)
+        return RawTable(str(path), data, features or None, guesses=guesses)
     if (n_labelled := arrays[y].shape[:1]) != data.shape[:1]:
         text = f"X has {data.shape[0]:,} rows, y has {sum(n_labelled):,}"
         raise FormatError(path, text)
-    target, label_names = _as_labels(arrays[y], budget, guesses)
-    return RawTable(str(path), data, None, label_names, target, guesses=guesses)
+    given = _read_names(raw, _LABEL_NAMES, names, budget, guesses)
+    target, label_names = _as_labels(arrays[y], budget, guesses, given)
+    return RawTable(str(path), data, features or None, label_names, target, guesses=guesses)
+
+
+def _read_names(
+    raw: bytes, usual: Iterable[str], names: list[str], budget: Budget, guesses: list[Guess]
+) -> list[str]:
+    """Return the names in the first array that is called as usual; an empty list without any."""
+    for name in (name for name in usual if name in names):
+        try:
+            found = untrusted.read_npz(raw, [name], budget.limit)[name]
+        except ValueError:  # Python objects
+            text = f"{name} left out: it holds objects; save it as np.array({name}, dtype=str)"
+            guesses.append(Guess(text, ()))
+            continue
+        if found.ndim == 1 and found.dtype.kind == "U":
+            chosen = [normal_form(one) for one in found.tolist()]
+            check_unique(chosen, name.removesuffix("s").replace("_", " "), budget.source)
+            return chosen
+    return []
 
 
 def _list_arrays(raw: bytes) -> list[str]:
@@ -154,8 +179,13 @@ def _by_density(X: Any) -> Any:
     return X if 2 * X.nnz < X.shape[0] * X.shape[1] else X.toarray()
 
 
-def _as_labels(y: Any, budget: Budget, guesses: list[Guess]) -> tuple[np.ndarray, list[str] | None]:
-    """Return labels as a matrix of 0 and 1, with their names if they are classes."""
+def _as_labels(
+    y: Any, budget: Budget, guesses: list[Guess], given: list[str]
+) -> tuple[np.ndarray, list[str] | None]:
+    """Return labels as a matrix of 0 and 1, with their names if they are classes.
+
+    Those that are `given` are the names if they are as many, also of classes from 0 on.
+    """
     if sparse.issparse(y):
         budget.take_columns(y.shape[1], "labels", each=8 * y.shape[0])
         y = y.toarray()
@@ -163,7 +193,8 @@ def _as_labels(y: Any, budget: Budget, guesses: list[Guess]) -> tuple[np.ndarray
         guesses.append(Guess("-1 means no", ()))
         y = y > 0
     if y.dtype.kind in "biuf" and y.ndim in (1, 2) and np.isin(y, (0, 1)).all():
-        return y.reshape(len(y), -1).astype(np.uint8), None
+        y = y.reshape(len(y), -1).astype(np.uint8)
+        return y, given if len(given) == y.shape[1] else None
     is_whole = y.dtype.kind in "iuU" or (y.dtype.kind == "f" and (y % 1 == 0).all())
     if y.size != len(y) or not is_whole:
         text = "y is neither a matrix of 0 and 1 nor a vector with the class of each row"
@@ -172,6 +203,8 @@ def _as_labels(y: Any, budget: Budget, guesses: list[Guess]) -> tuple[np.ndarray
     budget.take_columns(len(classes), "labels", each=len(y))
     guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
     names = [as_string(value) for value in classes.tolist()]
+    if given and y.dtype.kind in "iuf" and classes[0] >= 0 and classes[-1] < len(given):
+        names = [given[int(value)] for value in classes]
     return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
 
 

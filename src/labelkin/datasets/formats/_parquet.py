@@ -45,8 +45,8 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise
     except Exception as error:  # pyarrow raises errors of many kinds
         raise FormatError(path, f"not a readable Parquet file ({reason(error)})") from None
-    written = [name or None for name in file.schema_arrow.names]
-    names, guesses, repeats = name_columns(written, str(path))
+    given = [name or None for name in file.schema_arrow.names]
+    names, guesses, repeats = name_columns(given, str(path), options.known)
     # Values of a fixed size, of which the first batch could take too much.
     budget.check(sum(max(8, leaf.length) for leaf in leaves) * min(n_rows, _ROWS))
     budget.check(8 * listed)

@@ -22,6 +22,7 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     find_labels,
     normal_form,
+    respell,
     split_names,
 )
 from labelkin.datasets.formats._dialect import (
@@ -105,6 +106,11 @@ class Options:
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
+    @property
+    def known(self) -> list[str]:
+        """Columns that have these names in the file, whatever their case and spaces."""
+        return [*self.expected, *self.as_strings]
+
 
 def encoding_guess(encoding: str, options: Options) -> list[Guess]:
     """Return the encoding that was found as a guess, unless it is UTF-8 or was given."""
@@ -172,16 +178,16 @@ class RawTable:
             try:
                 return cls("X", check_array(X, **form), None)
             except (TypeError, ValueError) as error:
-                if not any(isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()):
+                are_words = [isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()]
+                if not any(are_words) and not hasattr(X, "to_frame"):
                     raise
-                cure = "an array must hold numbers."
+                cure, when = "an array must hold numbers.", ", not one row or column"
+                when = " if it holds words, texts or dates" if any(are_words) else when
                 if hasattr(X, "to_frame"):
                     cure = "pass X.to_frame() for one column, X.to_frame().T for one row."
                 elif isinstance(X, str | Path):
                     cure = "read a file with labelkin.datasets.read_table."
-                raise type(error)(
-                    f"X must be a DataFrame if it holds words, texts or dates; {cure}"
-                ) from error
+                raise type(error)(f"X must be a DataFrame{when}; {cure}") from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
@@ -382,16 +388,18 @@ class RawTable:
 
 
 def name_columns(
-    names: Iterable[str | None], source: str
+    names: Iterable[str | None], source: str, expected: Iterable[str] = ()
 ) -> tuple[list[str], list[Guess], dict[str, str]]:
     """Return names in normal form of which none occurs twice, and what was changed.
 
     Also returned are the names of those that occur twice, by the new ones.
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
-    of the first column becomes index, as it is most often the index of a DataFrame.
+    of the first column becomes index, as it is most often the index of a DataFrame. A name that
+    differs from an expected one by case or spaces only becomes that.
     """
-    names = [None if name is None else normal_form(name) for name in names]
+    names, respelled = respell([None if n is None else normal_form(n) for n in names], expected)
+    guesses = [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
     used, counts, found, changed = {*names}, dict[str, int](), [], []
     for number, name in enumerate(names, start=1):
         is_empty = name is None or (name == "" and name in counts)
@@ -406,7 +414,8 @@ def name_columns(
     check_unique(found, "column", source)
     text = f"columns without a name of their own renamed: {join_names(changed)}"
     repeats = {new: name for new, name in zip(found, names, strict=True) if name and new != name}
-    return found, [Guess(text, ())] if changed else [], repeats
+    guesses += [Guess(text, ())] if changed else []
+    return found, guesses, repeats
 
 
 def spread_cure(name: str) -> str:
