@@ -73,3 +73,19 @@ def test_the_methods_table_names_every_estimator():
     missing = [name for name in labelkin.__all__ if f"`{name}`" not in text]
     assert not missing
     assert re.findall(r"(\d+) metrics", text) == [str(len(METRICS))] * 2
+
+
+def test_the_figures_of_the_tickets(capsys):
+    pytest.importorskip("rich")
+    from rich.console import Console
+
+    from labelkin.cli.demo import show_tickets
+    from labelkin.tabular._text import can_embed
+
+    if not can_embed():
+        pytest.skip("the text extra is not installed")
+    show_tickets(Console(width=100), seed=0)
+    printed = re.findall(r"right in (\d+) of 20", capsys.readouterr().out)
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    shown = re.search(r"the first label is right for (\d+) of these in place of (\d+)", text)
+    assert [*map(int, printed)] == pytest.approx([int(shown[2]), int(shown[1])], abs=1)

@@ -79,7 +79,7 @@ def test_few_rows_and_rare_labels_are_said():
     remarks = compare(MLkNNClassifier(2), X, y, folds=4, label_names=names).remarks
     assert remarks[0].startswith("with only 8 rows")
     assert "±35 points" in remarks[0]
-    assert remarks[1].startswith("single occurs in the rows of one fold only")
+    assert remarks[1].startswith("1 label occurs in the rows of one fold only (single)")
     assert "2 labels occur in fewer than 10 rows (some, always)" in remarks[2]
     assert remarks[3] == "no row has the label never, so it has no figures"
     assert "every row has the label always" in remarks[4]
@@ -147,7 +147,7 @@ def test_poor_threshold_is_said(tmp_path):
     X, y = rare_labels()
     found = compare(MultiLabelLogisticRegression(C=1.0), X, y, folds=4)
     remark = found.remarks[-1]
-    assert remark.startswith("a threshold of one half is a poor choice for 2 of 3 labels (1, 2), ")
+    assert remark.startswith("a threshold of one half is a poor choice for 2 of 3 labels with 10 rows or ")
     assert ", and with decision=macro_f1 it is " in remark
     assert found.to_dict()["notes"][-1] == remark
     found.write_report(tmp_path / "r.html", decide_command="labelkin fit a.csv")

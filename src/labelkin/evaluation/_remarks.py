@@ -110,8 +110,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
             names = join_names([one["label"] for one in poor], _NAMES)
             remarks.append(
                 f"a threshold of one half is a poor choice for {len(poor)} of "
-                f"{plural(len(judged), 'label')} ({names}), hardly ever found (F1 below "
-                f"{100 * _POOR_F1:.0f} %): macro F1 is {100 * own:.1f} %, and with "
+                f"{plural(len(judged), 'label')} with {FEW_ROWS} rows or more ({names}), hardly "
+                f"ever found (F1 below {100 * _POOR_F1:.0f} %): macro F1 is {100 * own:.1f} %, and with "
                 f"decision=macro_f1 it is {100 * best:.1f} %"
             )
     return remarks
@@ -152,8 +152,9 @@ def _list_rare_labels(found: "Evaluation") -> list[str]:
     alone = (n_folds == 1) & ((tested > 0) & (trained == 0)).any(axis=0) & (len(once) > 1)
     few = (rows > 0) & (rows < FEW_ROWS) & ~alone
     sentences = {
-        "{names} {occur} in the rows of one fold only: when these are tested, no training row has "
-        "the label, so its figures are meaningless; collect more rows that have it": alone,
+        "{count} {occur} in the rows of one fold only ({names}): when these are tested, no "
+        "training row has the label, so its figures are meaningless; collect more rows that have "
+        "it": alone,
         f"{{count}} {{occur}} in fewer than {FEW_ROWS} rows ({{names}}): {{its}} figures are "
         "rough": few,
         "no row has the label {names}, so it has no figures": (rows == 0) & ~predicted,
