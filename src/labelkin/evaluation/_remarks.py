@@ -111,8 +111,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
             remarks.append(
                 f"a threshold of one half is a poor choice for {len(poor)} of "
                 f"{plural(len(judged), 'label')} with {FEW_ROWS} rows or more ({names}), hardly "
-                f"ever found (F1 below {100 * _POOR_F1:.0f} %): macro F1 is {100 * own:.1f} %, and with "
-                f"decision=macro_f1 it is {100 * best:.1f} %"
+                f"ever found (F1 below {100 * _POOR_F1:.0f} %): macro F1 is {100 * own:.1f} %, "
+                f"and with decision=macro_f1 it is {100 * best:.1f} %"
             )
     return remarks
 
