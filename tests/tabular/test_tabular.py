@@ -14,10 +14,11 @@ from labelkin.tabular import (
     Schema,
     StringConverter,
     find_training_data,
+    table_of_records,
 )
 from labelkin.tabular._dates import parse_date
+from labelkin.tabular._measured import Measured
 from labelkin.tabular._pipeline import make_pipeline
-from labelkin.tabular._schema import table_of_records
 from support.damaged import cpu_limit
 from support.data import make_data
 
@@ -129,14 +130,14 @@ def test_few_words_among_many_numbers_are_missing_values():
 def test_numbers_that_mean_missing_are_found(numbers, sentinels):
     data = table(w=np.random.default_rng(0).permutation(numbers), y=[0, 1] * 30)
     schema = find(data)
-    assert {*schema.words_of("w")} == {*sentinels}
+    assert {*schema.measured["w"].words} == {*sentinels}
     written = [str(float(number)) for number in numbers]
     for new in (numbers, written):
         read = schema.read(pd.DataFrame({"w": new}))["w"]
         expected = [number for number in numbers if f"{number:g}" not in sentinels]
         assert read.dropna().tolist() == expected
     assert all(guess.arguments == ("number", "ignore") for guess in data.guesses)
-    assert find(data, columns={"w": "number"}).words == {}
+    assert find(data, columns={"w": "number"}).measured["w"].words == ()
     assert np.isfinite(find(data, columns={"w": "number"}).read(data)["w"]).all()
 
 
@@ -916,8 +917,8 @@ def test_percentages_keep_their_sign(tmp_path):
         return find_training_data(read_table(tmp_path / "t.csv"), "y").schema
 
     shares, numbers = schema_of(" %"), schema_of("")
-    assert (shares.percentages, numbers.percentages) == (("share",), ())
-    assert shares.ranges == {"share": [0.005, 0.085]}
+    assert shares.measured["share"] == Measured((0.005, 0.085), unit="%")
+    assert numbers.measured["share"].unit == ""
     assert read_new(shares, "share\n25.5%\n0\n3 %\n") == [0.255, 0, 0.03]
     assert read_new(numbers, "share\n25.5\n") == [25.5]
     assert shares.read(table_of_records([{"share": "25.5 %"}], shares))["share"].tolist() == [0.255]

@@ -189,7 +189,7 @@ def test_amounts_in_another_currency_are_refused(tmp_path):
     cells = [f"{i},50 €" for i in range(N)]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
     schema = find_training_data(found, ["y"]).schema  # in ascending order, but no identifiers
-    assert (schema.columns, schema.units) == ({"a": "number"}, {"a": "€"})
+    assert (schema.columns, schema.measured["a"].unit) == ({"a": "number"}, "€")
     for cell, value in (("3,50 EUR", 3.5), ("€ 3,50", 3.5), ("3,50", 3.5)):
         rows = table_of_records([{"a": cell}], schema)
         assert schema.read(rows)["a"].tolist() == [value]

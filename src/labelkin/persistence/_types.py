@@ -200,7 +200,7 @@ _SCHEMA = {
     "columns": (None, {str: {"number", "category", "text", "date", "day_first_date", "raw"}}),
     "names": (None, [str]),
     "n_features": int,
-    "missing": {"impute", "refuse"},
+    "missing": {"impute", "refuse"},  # in files of version 0.1
     "scale": {"auto", "none", "robust", "standard", "minmax"},
     "max_words": int,
     "embedding": {"auto", "none"},
@@ -212,15 +212,17 @@ _SCHEMA = {
     "title": str,
     "decimal": {".", ","},
     "trend": bool,
-    "ranges": (None, {str: [float]}),
+    "measured": (None, {str: object}),
     "n_rows": int,
     "identifiers": [str],
-    "year_first": [str],
-    "zones": (None, {str: str}),
-    "percentages": (None, [str]),
-    "units": (None, {str: str}),
-    "words": (None, {str: [str]}),
     "encoding": (None, str),
+}
+_MEASURED = {
+    "range": (None, [float]),
+    "unit": str,
+    "zone": str,
+    "is_year_first": bool,
+    "words": [str],
 }
 _LABELS = {
     "names": [str],
@@ -245,6 +247,13 @@ def _check_hierarchy(hierarchy: Any) -> None:
 
 def _check_schema(schema: Any) -> None:
     _check_state(schema, _SCHEMA)
+    for column in (schema.measured or {}).values():
+        _check_equal(schema, type(column).__name__, "Measured")
+
+
+def _check_measured(column: Any) -> None:
+    _check_state(column, _MEASURED)
+    _check_equal(column, len(column.range or (0, 0)), 2)
 
 
 def _check_label_columns(labels: Any) -> None:
@@ -333,6 +342,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "tabular.CategoryEncoder": ("labelkin.tabular._categories.CategoryEncoder", _check_shares),
     "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
     "tabular.LabelColumns": ("labelkin.tabular._labels.LabelColumns", _check_label_columns),
+    "tabular.Measured": ("labelkin.tabular._measured.Measured", _check_measured),
     "tabular.NGrams": ("labelkin.tabular._text.NGrams", _none),
     "tabular.RobustLogScaler": ("labelkin.tabular._scaling.RobustLogScaler", _check_estimator),
     "tabular.Schema": ("labelkin.tabular._schema.Schema", _check_schema),

@@ -87,7 +87,7 @@ class Service:
         schema, labels = self.model.schema_, self.model.label_columns_
         kinds = schema.columns or dict.fromkeys(schema.names or (), "number")
         values = {name: known[:_VALUES] for name, known in self.model.categories_.items()}
-        units = dict.fromkeys(schema.percentages or (), "%") | (schema.units or {})
+        units = {name: one.unit for name, one in (schema.measured or {}).items() if one.unit}
         columns = [
             {"name": name, "kind": _KINDS.get(kind, kind)}
             | ({"values": values[name]} if name in values else {})

@@ -1,7 +1,6 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
-import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -19,25 +18,8 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     normal_form,
     repeats_name,
-    respell,
 )
-from labelkin.datasets.formats._dialect import (
-    in_words,
-    is_currency,
-    is_same_unit,
-    is_unknown,
-)
-from labelkin.datasets.formats._json import NO_OBJECT, fields_of
 from labelkin.datasets.formats._raw_table import Guess, spread_cure
-from labelkin.tabular._dates import (
-    as_days,
-    as_zone,
-    find_zone,
-    has_order,
-    is_one_month,
-    parse_date,
-    parse_dates,
-)
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
@@ -47,8 +29,15 @@ from labelkin.tabular._kinds import (
     find_kind,
     find_title,
 )
+from labelkin.tabular._measured import (
+    Measured,
+    find_range,
+    note_outside,
+    read_column,
+    read_measured,
+)
 from labelkin.tabular._scaling import are_counts
-from labelkin.tabular._tags import names_in, read_names
+from labelkin.tabular._tags import read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
@@ -86,10 +75,10 @@ class Schema:
     """Decimal mark of numbers that are given as strings."""
     trend: bool = False
     """Whether the year of dates is used."""
-    ranges: dict[str, list[float]] | None = None
-    """Lowest and highest value of columns of numbers and dates, in days, in the training rows.
+    measured: dict[str, Measured] | None = None
+    """What the training rows had in columns of numbers and dates; None: not known.
 
-    Also of the columns of a dense matrix of at most 10,000.
+    Also in those of a dense matrix of at most 10,000.
     """
     n_rows: int = 0
     """Number of the training rows."""
@@ -102,19 +91,6 @@ class Schema:
     """All columns of the training data that are not learned from, also its labels."""
     title: str = ""
     """The column of texts by which a reader knows a row."""
-    year_first: tuple[str, ...] = ()
-    """Columns of dates that began with the year: in others, day or month may be first."""
-    zones: dict[str, str] | None = None
-    """Time zones of the columns of dates that had one, or offsets from UTC that all dates had.
-
-    Dates with another one are converted to it.
-    """
-    percentages: tuple[str, ...] | None = None
-    """Columns of numbers with a percent sign, of which 10% is 0.1; None: not known."""
-    units: dict[str, str] | None = None
-    """Currencies, and words such as kg, that were written beside numbers, by column."""
-    words: dict[str, list[str]] | None = None
-    """What was read as missing among the numbers of a column."""
     encoding: str | None = None
     """Encoding of the file of the training data, if it was text."""
 
@@ -145,10 +121,6 @@ class Schema:
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]
-
-    def words_of(self, name: str) -> list[str]:
-        """Return the words that were read as missing in a column of numbers."""
-        return (self.words or {}).get(name, [])
 
     def label_rows(self, names: Iterable[str]) -> Any:
         """Return rows with the names of labels as texts; None if not all columns are texts."""
@@ -210,8 +182,9 @@ class Schema:
             )
             if sparse.issparse(matrix) or matrix.shape[1] > _MAX_RANGES:
                 return schema
-            by_name = zip(schema.matrix_names, matrix.T, strict=True)
-            return replace(schema, ranges=_ranges(by_name))
+            ranges = map(find_range, matrix.T)
+            named = zip(schema.matrix_names, ranges, strict=True)
+            return replace(schema, measured={name: Measured(r) for name, r in named if r})
         assert names is not None
         written = [name for name, kind in columns.items() if kind != "number"]
         read_mixed(table, names, written)
@@ -241,18 +214,16 @@ class Schema:
             max_words = 100_000 if n_labels >= MANY_LABELS else max_words
         ignored = [name for name in table.names or () if name not in kinds]
         others = [name for name in ignored if name not in {*label_columns}]
-        measured = [name for name in kinds if kinds[name] not in ("category", "text", "raw")]
-        units = {name: unit for name, unit in table.units.items() if kinds.get(name) == "number"}
-        zones = {n: zone for n in kinds if "date" in kinds[n] and (zone := _zone_of(table, n))}
-        numbers = {
-            n: _read_column(table, n, kinds[n], units.get(n, ""), zones.get(n, ""))[1]
-            for n in measured
+        measured = {
+            name: Measured.of(table, name, kind, is_given=name in columns)
+            for name, kind in kinds.items()
+            if kind not in ("category", "text", "raw")
         }
-        dates = [n for n in kinds if kinds[n] == "date" and not has_order(table.strings(n))]
         if scale == "auto" and len(set(kinds.values())) > 1:
             scale = "robust"
-        elif scale == "auto" and are_counts([v[np.isfinite(v)] for v in numbers.values()]):
-            scale = "none"
+        elif scale == "auto" and {*kinds.values()} == {"number"}:
+            numbers = (read_column(table, n, "number", measured[n])[1] for n in measured)
+            scale = "none" if are_counts([v[np.isfinite(v)] for v in numbers]) else "auto"
         return cls(
             kinds,
             scale=scale,
@@ -262,16 +233,11 @@ class Schema:
             unspaced=tuple(name for name in texts if is_unspaced(texts[name])),
             decimal=table.decimal,
             trend=trend,
-            ranges=_ranges(numbers.items()),
+            measured=measured,
             n_rows=table.n_rows,
             identifiers=find_identifiers(table, others),
             ignored=tuple(ignored),
             title=find_title(table, kinds),
-            percentages=tuple(name for name in measured if _has_percent_sign(table, name)),
-            year_first=tuple(name for name in dates if name not in columns),
-            units=units,
-            zones=zones,
-            words=table.words,
             encoding=table.encoding,
         )
 
@@ -283,7 +249,7 @@ class Schema:
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
         columns, and a few numbers and dates may be words, if there are notes, which name these.
         """
-        table, is_strict = replace(RawTable.of(X), words=self.words or {}), notes is None
+        table, is_strict = replace(RawTable.of(X)), notes is None
         notes = [] if notes is None else notes
         if not table.n_rows:
             raise table.error("it holds no rows")
@@ -301,77 +267,28 @@ class Schema:
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
         table.decimal = table.find_decimal(self.of_kind("number"))
-        found, measured, gaps = {}, list[tuple[str, str, Any]](), dict[str, int]()
+        known = self.measured or {}
+        table.words = {name: [*one.words] for name, one in known.items() if one.words}
+        spare = 0.0 if is_strict else _MAX_WORDS
+        found, numbers = dict[str, Any](), dict[str, np.ndarray]()
         for name, kind in self.columns.items():
-            unit = (self.units or {}).get(name, "")
-            is_open = name in self.year_first and table.kind(name) == "string"
-            is_turned = is_open and _is_day_first(table, name, notes)
-            zone = (self.zones or {}).get(name, "")
-            spare = 0.0 if is_strict else _MAX_WORDS
-            cells, numbers = _read_column(table, name, kind, unit, zone, spare, is_turned)
-            if kind == "number":
-                _check_unit(table, name, unit)
-            if kind == "number" and self.percentages is not None:
-                _check_percentages(table, name, cells, name in self.percentages)
+            if name in known:
+                cells, numbers[name] = read_measured(table, name, kind, known[name], spare, notes)
+            else:
+                cells, _ = read_column(table, name, kind, None, spare)
             found[name] = pandas.Series(cells, dtype=cells.dtype)
-            if (
-                kind == "number"
-                and name not in absent
-                and (n_missing := int(np.isnan(cells).sum()))
-            ):
-                gaps[name] = n_missing
-            if name in (self.ranges or {}):
-                measured.append((name, kind, numbers))
         for name, read in table.words.items():
-            if others := [shorten(word, 20) for word in read if word not in self.words_of(name)]:
+            own = known[name].words if name in known else ()
+            if others := [shorten(word, 20) for word in read if word not in own]:
                 text = f"words in {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
-        self._note_outside(table, measured, notes)
-        _note_gaps(table, sum(gaps.values()), [*gaps], notes)
+        columns = [(name, self.columns[name], numbers[name]) for name in numbers]
+        note_outside(table, columns, known, self.n_rows, notes)
+        present = [name for name in self.of_kind("number") if name not in table.absent]
+        gaps = {name: int(found[name].isna().sum()) for name in present}
+        with_gaps = [name for name in present if gaps[name]]
+        _note_gaps(table, sum(gaps.values()), with_gaps, notes)
         return pandas.DataFrame(found)
-
-    def _note_outside(
-        self, table: RawTable, columns: Sequence[tuple[str, str, Any]], notes: list[str]
-    ) -> None:
-        """Add a note on rows outside of the ranges of training, if they are many or far.
-
-        `columns` are names, kinds and numbers. Of m new rows like the n of training, k or more are
-        above all of these with the probability Π (m − i) / (n + m − i), i < k. It may be 0.05 for
-        any column and side together; so may the probability of a value outside by more than half
-        of `widths` times the range, if values are distributed exponentially.
-        """
-        if not columns:
-            return
-        m, n, n_sides = table.n_rows, max(self.n_rows, 2), 2 * len(self.ranges or ())
-        shown = list[str]()
-        least, chance = 0, float(n_sides)  # of so many rows
-        while least < m and chance > _CHANCE:
-            chance *= (m - least) / (n + m - least)
-            least += 1
-        least += chance > _CHANCE
-        widths = 2 * max(1.0, np.log(n_sides * m / _CHANCE) / np.log(n) - 1)
-        for name, kind, numbers in columns:
-            low, high = (self.ranges or {})[name]
-            words = ("above", "below") if kind == "number" else ("later than", "earlier than")
-            counts = [int((numbers > high).sum()), int((numbers < low).sum())]
-            beyond = np.maximum(numbers - high, low - numbers)
-            is_far = high > low and bool((beyond > widths * (high - low)).any())
-            if max(counts) < least and not is_far:
-                continue
-            (count, word), *others = [(k, word) for k, word in zip(counts, words, strict=True) if k]
-            of = "" if shown else f" of {plural(m, 'row')}"
-            text = f"{count:,}{of} {'has' if count == 1 else 'have'} {name} {word} any in training"
-            text += "".join(f" ({k:,} {word} any)" for k, word in others)
-            if is_far:
-                row = int(np.nanargmax(beyond))
-                where = [f"{numbers[row]:g}"] * (kind == "number")
-                where += [f"row {row + 1}"] * (m > 1)  # one row may be any of a file
-                text += f" (farthest: {' in '.join(where)})" * bool(where)
-            shown.append(text)
-        if shown:
-            more = f" and {len(shown) - 5:,} more columns" if len(shown) > 5 else ""
-            text = f"{', '.join(shown[:5])}{more}; such predictions are less certain"
-            notes.append(f"{table.source}: {text}")
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data
@@ -404,136 +321,19 @@ class Schema:
         values = matrix.data if sparse.issparse(matrix) else matrix
         if np.isinf(values).any():
             raise table.error("a feature holds an infinite value")
-        if self.ranges and not sparse.issparse(matrix):
-            names = self.matrix_names
-            low, high = np.array([self.ranges.get(name, (-np.inf, np.inf)) for name in names]).T
+        if self.measured and not sparse.issparse(matrix):
+            names, everywhere = self.matrix_names, Measured((-np.inf, np.inf))
+            ranges = [self.measured.get(name, everywhere).range for name in names]
+            low, high = np.array(ranges, dtype=np.float64).T
             some = np.flatnonzero(((matrix < low) | (matrix > high)).any(axis=0))
-            self._note_outside(table, [(names[j], "number", matrix[:, j]) for j in some], notes)
+            outside = [(names[j], "number", matrix[:, j]) for j in some]
+            note_outside(table, outside, self.measured, self.n_rows, notes)
         missing = int(np.isnan(values).sum())
         if missing and not self.gaps:
             text = f"{missing:,} values are missing, and the model was fitted on data without any"
             raise table.error(text)
         _note_gaps(table, missing, [], notes)
         return matrix
-
-
-def _read_column(
-    table: RawTable,
-    name: str,
-    kind: str,
-    unit: str = "",
-    zone: str = "",
-    spare: float = 0.0,
-    is_turned: bool = False,
-) -> tuple[np.ndarray, Any]:
-    """Return the numbers or strings of a column, and its numbers or, of dates, days, if any.
-
-    Infinite numbers, and words in more than a share `spare` of the cells of numbers or dates are
-    refused. Dates are converted to the time zone, if it is given, and have the day
-    before the month if the kind says so or, with `is_turned`, if it does not.
-    """
-    if kind == "number" or (kind == "raw" and table.kind(name) in ("number", "missing")):
-        cells = table.numbers(name, unit, spare)
-        if kind == "number" and np.isinf(cells).any():
-            text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
-            raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
-        return cells, cells
-    cells = table.strings(name)
-    if kind == "category":  # spaces around a value are no part of it
-        cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
-    if "date" not in kind:
-        return cells, None
-    day_first = is_turned != (kind == "day_first_date")
-    to, words = as_zone(zone), table.words.get(name, [])
-    cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
-    dates = parse_dates(cells, day_first, to)
-    days = as_days(dates)
-    wrong = [row for row in np.flatnonzero(np.isnan(days)) if cells[row] is not None]
-    reversed_ = [row for row in wrong if parse_date(cells[row], not day_first)]
-    if reversed_ or len(wrong) > spare * sum(cell is not None for cell in cells):
-        row = (reversed_ or wrong)[0]
-        example = "with the day before the month" if day_first else "such as 2025-12-31"
-        text = f"{shorten(cells[row], 30)} in row {row + 1}, not a date {example}"
-        is_other = kind == "date" and reversed_
-        text += f"; fit the model with columns={{{name!r}: 'day_first_date'}}" * bool(is_other)
-        raise table.error(f"column {shorten(name)} holds {text}", *["columns"] * bool(is_other))
-    if wrong:
-        table.words = table.words | {name: [*words, *dict.fromkeys(cells[wrong])]}
-        cells[wrong] = None
-    if to is not None or is_turned:  # as the pipeline reads them
-        cells = np.array([date and str(date) for date in dates], dtype=object)
-    return cells, days
-
-
-def _ranges(columns: Iterable[tuple[str, np.ndarray]]) -> dict[str, list[float]]:
-    """Return the lowest and the highest number of columns, by name; of empty ones nothing."""
-    finite = ((name, values[np.isfinite(values)]) for name, values in columns)
-    return {name: [float(v.min()), float(v.max())] for name, v in finite if v.size}
-
-
-def _zone_of(table: RawTable, name: str) -> str:
-    """Return the time zone of a column of dates, or their offset from UTC; empty: none, or many."""
-    zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
-    return zone if as_zone(zone) else find_zone(table.strings(name))
-
-
-def _has_percent_sign(table: RawTable, name: str) -> bool:
-    signs = table.percent_signs(name)
-    return signs is not None and bool(signs.any())
-
-
-def _check_unit(table: RawTable, name: str, expected: str) -> None:
-    """Refuse numbers in another unit; those without one are taken as they are.
-
-    So are amounts of a currency where there was none.
-    """
-    found = table.units.get(name, "")
-    if not expected and is_currency(found):
-        return
-    if found and not is_same_unit(found, expected):
-        of = in_words(expected) if expected else "numbers without a unit"
-        text = f"column {shorten(name)} holds {in_words(found)}, and the model was fitted on {of}"
-        raise table.error(f"{text}; convert them")
-
-
-def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected: bool) -> None:
-    """Refuse a number with a percent sign among those without, and the reverse.
-
-    Numbers that are not written, as in a DataFrame, are taken as they are.
-    """
-    signs = table.percent_signs(name)
-    wrong = np.zeros(len(numbers), bool) if signs is None else signs != expected
-    for row in np.flatnonzero(wrong & (np.nan_to_num(numbers) != 0)):
-        shown = f"{numbers[row]:g}" if expected else f"{100 * numbers[row]:g} %"
-        has = "no percent sign; write it like 25 %" if expected else "a percent sign; leave it out"
-        of = "percentages" if expected else "numbers that are no percentages"
-        text = f"column {shorten(name)} holds {of}, and {shown} in row {row + 1} has {has}"
-        raise table.error(text)
-
-
-def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:
-    """Return whether new dates begin with the day, where those of training do not tell.
-
-    Dates that leave it open are refused, and so are those of both orders.
-    """
-    cells = [(row, cell) for row, cell in enumerate(table.strings(name), 1) if has_order([cell])]
-    orders = [first for first in (True, False) if all(parse_date(cell, first) for _, cell in cells)]
-    if not cells:
-        return False
-    if len(orders) == 2 and is_one_month(cell for _, cell in cells):
-        orders = [True]
-    if len(orders) == 1:
-        if any(parse_date(cell, not orders[0]) for _, cell in cells):
-            order = "day first" if orders[0] else "month first"
-            notes.append(f"{table.source}: dates of {name} read with the {order}")
-        return orders[0]
-    text, cure = "dates with the day first and others with the month first", ""
-    if orders:
-        row, cell = cells[0]
-        text = f"{shorten(cell, 30)} in row {row}, in which the day or the month may be first"
-        cure = f", or fit the model with columns={{{name!r}: 'day_first_date'}} if the day is"
-    text += "; write the year first, as in 2025-12-31" + cure
-    raise table.error(f"column {shorten(name)} holds {text}", *["columns"] * bool(cure))
 
 
 def _feature_names(
@@ -596,94 +396,3 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
             f"{table.source}: {plural(count, 'missing value')}{where}: each is replaced by the "
             "median of its column in the training rows"
         )
-
-
-def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows") -> RawTable:
-    """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
-
-    A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
-    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
-    file, a field of a nested object is the column ``a.b``, missing where a is None, and a text may
-    be a number with a decimal comma. Errors call the rows `source`.
-    """
-    is_matrix = schema.columns is None
-    names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
-    if len(rows) * len(names) > _MAX_VALUES:
-        raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
-    parents: dict[str, list[str]] = {}
-    for name in names:
-        for dot in re.finditer(r"\.", name):
-            parents.setdefault(name[: dot.start()], []).append(name)
-    records, known = [], {*names, *schema.identifiers}
-    for number, row in enumerate(rows, start=1):
-        if isinstance(row, dict) and schema.feature_names is not None:
-            record = dict(_flatten(row, parents))
-            for name in parents.keys() & record.keys():
-                if record[name] in NO_OBJECT:
-                    record = dict.fromkeys(parents[name]) | record
-            if not known <= record.keys():
-                spelled, _ = respell([*record], known)
-                record = dict(zip(map(str, spelled), record.values(), strict=True))
-            records.append(record)
-        elif is_matrix and isinstance(row, list) and len(row) == len(names):
-            records.append(dict(zip(names, row, strict=True)))
-        else:
-            form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
-            raise FormatError(source, f"row {number} is not {form.format(len(names))}")
-    given = dict.fromkeys(name for record in records for name in record)
-    left_out = [name for name in names if name not in given]
-    known |= {*schema.ignored}
-    unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
-    if given and len(left_out) == len(names):
-        find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
-    single = [name for name in left_out if not repeats_name(name, given)]
-    for name in unknown:  # a misspelt column is not a missing value
-        if hint := did_you_mean(name, single):
-            raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
-    for number, record in enumerate(records, start=1):
-        if record.keys().isdisjoint(names):
-            text = f"row {number} has none of the columns {join_names(names)}"
-            raise FormatError(source, text)
-    names += [name for name in schema.identifiers if name in given]
-    cells = {}
-    for name in names:
-        values = enumerate((record.get(name) for record in records), start=1)
-        cells[name] = [_read_value(value, is_matrix, source, name, row) for row, value in values]
-    if is_matrix:
-        matrix = np.array([*cells.values()], dtype=np.float64).T
-        return RawTable(source, matrix, schema.feature_names)
-    frame = import_optional("pandas").DataFrame(cells, dtype=object)
-    left_out = left_out if len(left_out) < len(names) else []
-    percentages = frozenset[str]()
-    return RawTable(source, frame, names, percentages=percentages, absent=left_out)
-
-
-def _flatten(
-    row: dict[str, Any], parents: Container[str], prefix: str = ""
-) -> Iterator[tuple[str, Any]]:
-    """Yield columns and values; an object is opened only if the model has columns in it."""
-    for key, value in row.items():
-        name = prefix + normal_form(key)
-        if name in parents and isinstance(fields := fields_of(value), dict):
-            yield from _flatten(fields, parents, f"{name}.")
-        else:
-            yield name, value
-
-
-def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:
-    """Return a number, a text or None; the empty text is missing."""
-    value = names_in(value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        value = ", ".join(value)  # as `RawTable.strings` joins lists of words
-    if value is None or (isinstance(value, str) and (not is_matrix or is_unknown(value))):
-        return None if is_matrix else value or None
-    held = _FORMS.get(type(value))
-    if held is None:
-        try:
-            return float(value)
-        except OverflowError:
-            held = "a number beyond the range of numbers"
-    else:
-        held += ", not a number" if is_matrix else ", not a number or text"
-    column = name if is_matrix else f"column {shorten(name)}"
-    raise FormatError(source, f"row {row}: {column} holds {held}")
