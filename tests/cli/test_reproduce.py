@@ -181,7 +181,8 @@ def test_an_interrupted_run_tells_how_to_resume(number, jobs, folder):
     assert process.returncode == 130, error
     with Store("results.db") as store:
         stored = len(store.cells())
-    [line] = error.splitlines()
+    # On a busy machine, the time that is left may be announced.
+    [line] = [line for line in error.splitlines() if not line.startswith("note: this will take")]
     assert line.startswith(f"interrupted: {stored} of 15 cells are stored in results.db; resume")
     assert line.endswith("labelkin " + " ".join([*WAITING, "--jobs", jobs]))
 
