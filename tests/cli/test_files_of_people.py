@@ -756,8 +756,8 @@ def test_new_rows_without_some_columns(tmp_path, monkeypatch, capsys):
         assert main([command, "m.labelkin", "new.csv"]) == 0
         said = " ".join(capsys.readouterr().err.split())
         assert "note: new.csv: no column weight: its values are missing" in said
-    Path("other.csv").write_text("text,weight\nabc,7 lb\n")
+    Path("other.csv").write_text("text,weight\nabc,7 cm\n")
     assert main(["predict", "m.labelkin", "other.csv"]) == 2
     assert (
-        "holds numbers in lb, and the model was fitted on numbers in kg" in capsys.readouterr().err
+        "holds numbers in cm, and the model was fitted on numbers in kg" in capsys.readouterr().err
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from labelkin.datasets import parse_table
-from labelkin.datasets.formats._dialect import find_delimiter, is_number, parse_number
+from labelkin.datasets.formats._dialect import find_delimiter
+from labelkin.datasets.formats._numbers import is_number, parse_number
 from support.damaged import cpu_limit
 
 pytest.importorskip("pyarrow")
@@ -159,14 +160,18 @@ def test_points_are_thousands_where_commas_are_decimal(tmp_path):
     [
         (["950", "1.026", "3.400"], [950, 1026, 3400]),
         (["950", "1.026", "0.400"], [950, 1.026, 0.4]),
-        (["9", "1.026", "3.400"], [9, 1.026, 3.4]),  # none of them ends below a thousand
+        (["9", "1.026", "3.400"], [9, 1026, 3400]),
+        (["164.000", "5.000", "1.200.000"], [164_000, 5000, 1_200_000]),
+        (["1.026", "0.400", "2.125"], [1.026, 0.4, 2.125]),
         (["950", "1.026", "3.4"], [950, 1.026, 3.4]),
     ],
 )
 def test_points_are_thousands_where_other_numbers_end_below(tmp_path, cells, values):
     columns, guesses = read(tmp_path, "a;b\n" + "".join(f"{cell};x\n" for cell in cells))
     assert columns["a"] == values
-    assert ("',' decimal" in guesses) == (values[1] == 1026)
+    assert ("',' decimal" in guesses) == (values[1] > 1000)
+    if "1.200.000" in cells:  # which has no decimal point
+        return
     # Not in a file with decimal points.
     columns, _ = read(tmp_path, "a;b\n" + "".join(f"{cell};2.5\n" for cell in cells))
     assert columns["a"] == [*map(float, cells)]

@@ -91,8 +91,14 @@ def test_few_words_among_many_dates_are_missing_values():
     notes = []  # of a command: other words are missing, too, if they are few
     schema.read(pd.DataFrame({"w": ["3-MAR-1987"] * 3 + ["soon"]}), notes)
     assert notes[0] == "X: words in w read as missing: 'soon'"
-    many = table(w=["open"] * 5 + cells, y=[0, 1] * 22 + [0])
+    # One word may be frequent; of several, the user decides.
+    frequent = table(w=["open"] * 30 + cells, y=[0, 1] * 35)
+    assert find(frequent).columns == {"w": "date"}
+    many = table(w=["open", "soon"] * 4 + cells, y=[0, 1] * 24)
     assert find(many).columns == {"w": "text"}
+    given = find(many, columns={"w": "date"})
+    assert given.read(many)["w"].tolist()[:9] == [None] * 9
+    assert guesses_of(many)[-1] == "9 cells of w read as missing: 'open', 'soon'"
 
 
 def test_few_words_among_many_numbers_are_missing_values():

@@ -32,7 +32,10 @@ def texts(found):
         ("{} km/h", "km/h"),
         ("{}/90", "/90"),
         ("{}円", "円"),
-        ("{} m2", "m2"),
+        ("{} m2", "m²"),
+        ("£{}k", "k£"),
+        ("{} Mio. €", "M€"),
+        ("{} zł", "zł"),
         ("R$ {},5", "R$"),
         ("R$\u00a0{},50", "R$"),
         ("US$ {}", "$"),
@@ -54,7 +57,7 @@ def test_numbers_with_one_unit_are_numbers(form, unit, tmp_path):
 @pytest.mark.parametrize(
     "cells",
     [
-        ["5 kg", "6 g"] * 30,
+        ["5 kg", "6 m"] * 30,
         [f"{i}A" for i in range(N)],
         [f"{i:03} x" for i in range(N)],
         [f"INV {i}" for i in range(N)],
@@ -135,15 +138,11 @@ def test_new_rows_with_the_unit_or_without_any(model):
 
 
 def test_new_rows_in_another_unit_are_refused(model, tmp_path):
-    with pytest.raises(
-        ValueError, match="'Alter' holds '30 Monate' in row 1, not a number in Jahre"
-    ):
-        model.predict(pd.DataFrame({"Alter": ["30 Monate"], "n": 1}))
-    months = write(tmp_path / "t.csv", "Alter;n", [f"{i} Monate" for i in range(N)], range(N))
-    with pytest.raises(
-        ValueError, match="holds numbers in Monate, and the model was fitted on num"
-    ):
-        model.predict(months)
+    with pytest.raises(ValueError, match="'Alter' holds '30 kg' in row 1, not a number in Jahre"):
+        model.predict(pd.DataFrame({"Alter": ["30 kg"], "n": 1}))
+    weights = write(tmp_path / "t.csv", "Alter;n", [f"{i} kg" for i in range(N)], range(N))
+    with pytest.raises(ValueError, match="holds numbers in kg, and the model was fitted on num"):
+        model.predict(weights)
 
 
 def test_texts_of_a_spreadsheet_with_a_decimal_comma(tmp_path):
@@ -227,3 +226,77 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         # One row may look like a number with a point.
         one = training.schema.read(pd.DataFrame({"price": [form.format("1.500")]}))
         np.testing.assert_allclose(one["price"], 15 if "%" in form else 1500)
+
+
+@pytest.mark.parametrize(
+    ("form", "others"),
+    [
+        ("{} kg", {"977 g": 0.977, "2,81 kg": 2.81, "1 lb": 0.45359237}),
+        ("{} µM", {"50 nM": 0.05, "3 μM": 3, "0,2 mM": 200}),
+        ("{} mg/l", {"7 µg/l": 0.007}),
+        ("{} days", {"2 days 12:00:00": 2.5, "36 h": 1.5, "P7DT12H0M0S": 7.5, "1 week": 7}),
+        ("{} Monate", {"1 Monat": 1, "2 Jahre": 24}),
+        ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
+        ("{}:30", {"90 min": 1.5, "1 day": 24}),
+        ("{} mW", {"3 MW": 3e9, "3 mW": 3}),
+    ],
+)
+def test_units_of_one_kind_are_converted(form, others, tmp_path):
+    """In the same column, in new rows of a file, and in a request."""
+    first = [form.format(i) for i in range(10, 10 + N - len(others))]
+    found = write(tmp_path / "t.csv", "a;y", [*first, *others], [0, 1] * (N // 2))
+    np.testing.assert_allclose(found.data["a"][len(first) :], [*others.values()], rtol=1e-7)
+    n = len(first)
+    alone = write(tmp_path / "alone.csv", "a;y;d", first, [i % 2 for i in range(n)], ["1,5"] * n)
+    schema = find_training_data(alone, "y", columns={"a": "number", "d": "ignore"}).schema
+    for cell, value in others.items():
+        new = write(tmp_path / "new.csv", "a;b", [cell], [1])
+        for table in (new, table_of_records([{"a": cell}], schema)):
+            np.testing.assert_allclose(schema.read(table)["a"], [value], rtol=1e-7)
+
+
+def test_units_of_another_kind_are_missing_or_refused(tmp_path):
+    cells = [f"{i},50 zł" for i in range(N - 5)] + [f"{i},10 €" for i in range(5)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    training = find_training_data(found, "y")
+    assert training.X["a"].tolist()[:2] == [0.5, 1.5]
+    assert training.X["a"].isna().sum() == 5
+    assert "5 cells of a read as missing: '0,10 €', '1,10 €', '2,10 €' and 2 more" in texts(found)
+    for cell in ("12,50 €", "12 kg"):
+        new = write(tmp_path / "new.csv", "a;b", ["3 zł", cell, "5 zł"], range(3))
+        with pytest.raises(ValueError, match=f"'{cell}' in row 2, not a number in zł"):
+            training.schema.read(new, [])
+
+
+def test_limits_are_read_as_numbers(tmp_path):
+    cells = ["<0,5", "> 190", "≤3", "~ 7", *(f"{i},5" for i in range(N - 4))]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert found.data["a"].tolist()[:5] == [0.5, 190, 3, 7, 0.5]
+    assert "a: numbers, '<0,5' read as the number" in texts(found)
+    schema = find_training_data(found, "y").schema
+    assert schema.read(table_of_records([{"a": ">14,2"}], schema))["a"].tolist() == [14.2]
+    groups = write(tmp_path / "t.csv", "a;y", ["<18", "18-65", ">65"] * 20, [0, 1] * (N // 2))
+    assert groups.data["a"].tolist()[:2] == ["<18", "18-65"]
+
+
+def test_columns_of_several_numbers_are_doubted(tmp_path):
+    cells = [f"{i + 80} x {i} x {2 * i} cm" for i in range(N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert find_training_data(found, "y").schema.columns == {"a": "text"}
+    words = "a: text, though it holds numbers; write one number in each cell, in one unit"
+    assert words in texts(found)
+
+
+def test_a_mark_that_may_stand_between_thousands_is_refused(tmp_path):
+    """Where the training rows did not show the decimal mark, as in a spreadsheet of numbers."""
+    data = pd.DataFrame({"a": [1000.0 * (i % 30) for i in range(N)], "y": [0, 1] * (N // 2)})
+    schema = find_training_data(data, "y").schema
+    with pytest.raises(ValueError, match=r"'18\.000' in row 1, which may be 18000 or 18; write it"):
+        schema.read(table_of_records([{"a": "18.000"}], schema))
+    both = table_of_records([{"a": "18.000"}, {"a": "25.000,50"}], schema)
+    assert schema.read(both)["a"].tolist() == [18_000, 25_000.5]
+    data["b"] = [f"{i}.5 kg" for i in range(N)]  # which has a decimal point
+    schema = find_training_data(data, "y").schema
+    assert schema.read(table_of_records([{"a": "18.125", "b": 1}], schema))["a"].tolist() == [
+        18.125
+    ]

@@ -210,7 +210,7 @@ _SCHEMA = {
     "zero_based": (None, bool),
     "ignored": [str],
     "title": str,
-    "decimal": {".", ","},
+    "decimal": (None, {".", ","}),
     "trend": bool,
     "measured": (None, {str: object}),
     "n_rows": int,

@@ -9,18 +9,22 @@ import numpy as np
 from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._dialect import (
+from labelkin.datasets.formats._numbers import (
     MISSING,
     are_numbers,
-    find_currency,
-    find_unit,
-    in_words,
     is_number,
     is_unknown,
-    split_unit,
-    unit_of,
+    sign_of,
 )
 from labelkin.datasets.formats._raw_table import Guess, as_string, spread_cure
+from labelkin.datasets.formats._units import (
+    describe_numbers,
+    in_words,
+    main_unit,
+    ratio,
+    split_unit,
+    without_limit,
+)
 from labelkin.tabular._dates import find_day_first, needs_order, parse_date
 from labelkin.tabular._text import count_words
 
@@ -49,6 +53,9 @@ _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
 _NINES = re.compile(r"9+[6-9](\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
+# A number of at most seven digits, as in 2 kg, 152/94 or 81 x 101 cm, and not a street or a code.
+_BEGINS_WITH_NUMBER = re.compile(r"\W{0,3}\d{1,7}(?:[.,]\d+)?(?:\W|[^\W\d]{1,4}\b)(?!.*[^\W\d]{5})")
+_PHONE = re.compile(r"[+(]?\d[\d\s()/.–-]{5,}\d")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
@@ -85,6 +92,8 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     kind = table.kind(name)
     if given == "number" and kind == "string":
         _holds_numbers(table, name, is_certain=True)
+    if given in ("date", "day_first_date") and kind == "string":
+        _holds_dates(table, name, given)
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     if table.column(name).dtype == "category":
@@ -93,7 +102,8 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         numbers = table.numbers(name)
         if name in table.units or not _are_identifiers(name, numbers):
             _read_as_missing(table, name, _find_sentinels(numbers), "number")
-            table.guesses += _find_doubts(name, numbers)
+            doubts = _find_doubts(name, numbers)
+            table.guesses += doubts or _find_codes(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
         return None
@@ -159,6 +169,8 @@ def is_identifier(table: RawTable, name: str) -> bool:
     are_words = max(len(cell.split()) for cell in cells) == 1
     if are_words and np.mean([*map(count_words, cells)]) < 2:
         return True
+    if all(map(_PHONE.fullmatch, cells)):
+        return True
     form, *others = {re.sub(r"\d+", "0", cell) for cell in cells}
     return not others and _NUMBERED.fullmatch(form) is not None
 
@@ -181,6 +193,15 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
         text = f"{name} is kept as a feature, although it seems to assign rows to folds or parts"
         return [Guess(text, ("ignore",), True)]
     return []
+
+
+def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
+    """Return a guess if whole numbers are few and far apart, so that they may be codes."""
+    values = np.unique(numbers[np.isfinite(numbers)])
+    are_few = 2 < len(values) <= _MAX_CATEGORIES and 10 * len(values) <= len(numbers)
+    if not are_few or (values % 1).any() or np.ptp(values) < 10 * len(values):
+        return []
+    return [Guess(f"{name}: numbers, of which only {len(values)} differ", ("category",))]
 
 
 def find_title(table: RawTable, kinds: Mapping[str, Kind]) -> str:
@@ -209,7 +230,8 @@ def _are_distinct(name: str, values: Collection[Any]) -> bool:
     n, n_distinct = len(values), len({*values})
     if n_distinct == n or n_distinct < _MIN_DISTINCT * n:
         return n_distinct == n
-    n_codes = sum(_ADDRESS_OR_CODE.fullmatch(str(value)) is not None for value in values)
+    forms = (_ADDRESS_OR_CODE, _PHONE)
+    n_codes = sum(any(form.fullmatch(str(value)) for form in forms) for value in values)
     return bool(_IDENTIFIER_NAME.search(name)) or n_codes >= _MIN_DISTINCT * n
 
 
@@ -236,19 +258,21 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
 def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool:
     """Return whether a column of strings holds numbers, of which there are many unless certain.
 
-    The few words among them are then missing values. Three numbers are enough if all words say that
-    the number is not known, as those of a survey. A column that is mostly numbers, and holds more
-    words than that or percent signs in some cells only, is refused.
+    The few words among them, and numbers in units that cannot be converted, are then missing
+    values. Three numbers are enough if all words say that the number is not known, as those of a
+    survey. A column that is mostly numbers, and holds more words than that or percent signs in some
+    cells only, is refused.
     """
     cells, decimal = table.strings(name), table.decimal or "."
     values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
     unknown = [cell for cell in cells if cell is not None and is_unknown(cell)]
     unknown = [cell for cell in unknown if cell.strip() not in MISSING]
-    distinct = {*values}
-    unit = find_unit(distinct)
-    written = {value: split_unit(value)[0] if unit else value for value in sorted(distinct)}
-    numbers = {v: text for v, text in written.items() if is_number(text, decimal)}
-    signs = {unit_of(value) == "%": value for value in numbers}
+    distinct = sorted({*values})
+    split = {value: split_unit(without_limit(value)) for value in distinct}
+    unit = main_unit(own for _, own in split.values())
+    numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}
+    numbers = {value: text for value, text in numbers.items() if is_number(text, decimal)}
+    signs = {sign_of(value) == "%": value for value in numbers}
     if len(numbers) == len(distinct) and len(signs) == 2:
         raise table.error(
             f"column {shorten(name)} holds numbers with and without a percent sign, such as "
@@ -261,43 +285,47 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     are_many = is_certain or is_survey or len(distinct) > _MAX_CATEGORIES
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
-    wrong = [row for row, cell in enumerate(cells) if cell in written and cell not in numbers]
+    wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]
     are_codes = wrong or all(map(str.isdecimal, numbers))
     if are_codes and _IDENTIFIER_NAME.search(name) and is_identifier(table, name):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
-    if are_few and are_numbers(numbers.values(), decimal):
+    if are_few and are_numbers(numbers.values(), decimal, unit):
         _read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
+        table.units |= {name: unit} if unit else {}
         if not is_certain:
-            table.guesses.append(Guess(f"{name}: {in_words(unit)}", ("category", "ignore")))
-            unit = unit or find_currency(numbers.values())
-            table.units |= {name: unit} if unit else {}
+            words = describe_numbers(numbers, unit)
+            table.guesses.append(Guess(f"{name}: {words}", ("category", "ignore")))
         return True
     if wrong and not is_certain:
         shown = _first_of(cells[row] for row in wrong)
         raise table.error(
-            f"column {shorten(name)} is mostly numbers, but {len(wrong):,} of {len(values):,} "
-            f"cells hold others, such as {shown} (row {wrong[0] + 1}); correct the cells, or pass "
-            f"{_cure(name, 'number')} to read them as missing, {_cure(name, 'category')} or "
-            f"{_cure(name, 'ignore')}",
+            f"column {shorten(name)} is mostly {in_words(unit)}, but {len(wrong):,} of "
+            f"{len(values):,} cells hold others, such as {shown} (row {wrong[0] + 1}); correct the "
+            f"cells, or pass {_cure(name, 'number')} to read them as missing, "
+            f"{_cure(name, 'category')} or {_cure(name, 'ignore')}",
             "columns",
         )
     return False
 
 
-def _holds_dates(table: RawTable, name: str) -> Kind | None:
+def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind | None:
     """Return the kind of a column of dates; None: it holds others.
 
-    A few words among many dates are missing values.
+    A few words among many dates are missing values, and so is one word, such as open, in at most
+    half of the cells; and all words, if the kind is `given`.
     """
     values = [v for v in table.strings(name) if v is not None and not is_unknown(v)]
     short = {value for value in values if len(value) <= _MAX_DATE}
     dates = {value for value in short if parse_date(value, True) or parse_date(value, False)}
     others = [value for value in values if value not in dates]
     day_first = find_day_first(dates)
-    if day_first is None or len(others) > _MAX_WORDS * len(values):
+    share = 0.5 if len({*others}) == 1 else _MAX_WORDS
+    if day_first is None or (len(others) > share * len(values) and not given):
         return None
     _read_as_missing(table, name, others)
+    if given:
+        return None
     order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
     if not needs_order(dates):
         order = ""
@@ -350,7 +378,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     words = [*map(count_words, distinct)]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
-    if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
+    # Answers of any length, unless they list several ones.
+    are_answers = 10 * len(distinct) <= len(values) and not are_many
+    are_answers = are_answers and ";" not in "".join(distinct)
+    if are_answers or (is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS):
         doubts = _find_doubts(name, distinct)
         if are_many and not doubts:
             doubts = [Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))]
@@ -364,5 +395,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         return "category"
     has_tags = 10 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
     markup = " with HTML tags, which are read as words" if has_tags else ""
-    table.guesses.append(Guess(f"{name}: text{markup}", ("category", "ignore")))
+    n_numbers = sum(_BEGINS_WITH_NUMBER.match(value) is not None for value in distinct)
+    are_measured = len(distinct) > _MAX_CATEGORIES and n_numbers >= 0.9 * len(distinct)
+    if are_measured and np.mean(words) <= 2 * _MAX_CATEGORY_WORDS:
+        markup = ", though it holds numbers; write one number in each cell, in one unit"
+    guess = Guess(f"{name}: text{markup}", ("category", "ignore"), are_measured)
+    table.guesses.append(guess)
     return "text"

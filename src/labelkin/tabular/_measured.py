@@ -9,7 +9,8 @@ import numpy as np
 from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._dialect import in_words, is_currency, is_same_unit, is_unknown
+from labelkin.datasets.formats._numbers import is_unknown
+from labelkin.datasets.formats._units import in_words, is_currency, ratio
 from labelkin.tabular._dates import (
     as_days,
     as_zone,
@@ -42,15 +43,14 @@ class Measured:
     @classmethod
     def of(cls, table: RawTable, name: str, kind: Kind, *, is_given: bool) -> "Measured":
         """Return what a column of this kind has; `is_given`: the user chose the kind."""
-        found = cls(words=tuple(table.words.get(name, ())))
-        if kind == "number":
-            signs = table.percent_signs(name)
-            is_percent = signs is not None and bool(signs.any())
-            found = replace(found, unit="%" if is_percent else table.units.get(name, ""))
-        else:
+        found = cls(unit=table.units.get(name, ""), words=tuple(table.words.get(name, ())))
+        if kind != "number":
             is_open = kind == "date" and not is_given and not has_order(table.strings(name))
             found = replace(found, zone=_zone_of(table, name), is_year_first=is_open)
-        return replace(found, range=find_range(read_column(table, name, kind, found)[1]))
+        found = replace(found, range=find_range(read_column(table, name, kind, found)[1]))
+        signs = table.percent_signs(name) if kind == "number" else None
+        is_percent = signs is not None and bool(signs.any())
+        return replace(found, unit="%" if is_percent else table.units.get(name, ""))
 
 
 def find_range(numbers: np.ndarray) -> tuple[float, float] | None:
@@ -115,8 +115,8 @@ def read_measured(
     is_turned = is_open and _is_day_first(table, name, notes)
     cells, numbers = read_column(table, name, kind, known, spare, is_turned)
     if kind == "number":
-        _check_unit(table, name, "" if known.unit == "%" else known.unit)
         _check_percentages(table, name, cells, known.unit == "%")
+        cells = numbers = _convert(table, name, cells, "" if known.unit == "%" else known.unit)
     return cells, numbers
 
 
@@ -173,18 +173,20 @@ def _zone_of(table: RawTable, name: str) -> str:
     return zone if as_zone(zone) else find_zone(table.strings(name))
 
 
-def _check_unit(table: RawTable, name: str, expected: str) -> None:
-    """Refuse numbers in another unit; those without one are taken as they are.
+def _convert(table: RawTable, name: str, numbers: np.ndarray, to: str) -> np.ndarray:
+    """Return numbers in the unit of training; those without one are taken as they are.
 
-    So are amounts of a currency where there was none.
+    So are amounts of a currency where there was none. Units that cannot be converted are refused.
     """
-    found = table.units.get(name, "")
-    if not expected and is_currency(found):
-        return
-    if found and not is_same_unit(found, expected):
-        of = in_words(expected) if expected else "numbers without a unit"
-        text = f"column {shorten(name)} holds {in_words(found)}, and the model was fitted on {of}"
+    unit = table.units.get(name, "")
+    if not to and is_currency(unit):
+        return numbers
+    factor = ratio(unit, to)
+    if factor is None:
+        of = in_words(to) if to else "numbers without a unit"
+        text = f"column {shorten(name)} holds {in_words(unit)}, and the model was fitted on {of}"
         raise table.error(f"{text}; convert them")
+    return numbers * factor
 
 
 def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected: bool) -> None:

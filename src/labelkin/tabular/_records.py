@@ -11,8 +11,8 @@ from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form, repeats_name, respell
-from labelkin.datasets.formats._dialect import is_unknown
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of
+from labelkin.datasets.formats._numbers import is_unknown
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._tags import names_in
 

@@ -43,6 +43,7 @@ from labelkin.tabular._text import affordable_ngrams, is_unspaced
 _MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
 _FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
+_LONG = 400  # days, from which on years may tell rows apart
 _MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
 _CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
 _MAX_RANGES = 10_000  # columns of a matrix whose ranges are kept
@@ -71,8 +72,8 @@ class Schema:
     """Whether the features of the LibSVM file of the training data counted from 0."""
     gaps: bool = False
     """Whether a matrix had missing values when the model was fitted."""
-    decimal: str = "."
-    """Decimal mark of numbers that are given as strings."""
+    decimal: str | None = None
+    """Decimal mark of numbers that were strings; None: they did not show it."""
     trend: bool = False
     """Whether the year of dates is used."""
     measured: dict[str, Measured] | None = None
@@ -189,11 +190,12 @@ class Schema:
         written = [name for name, kind in columns.items() if kind != "number"]
         read_mixed(table, names, written)
         read_names(table, [name for name in names if columns.get(name, "text") == "text"])
-        if table.decimal is None:
-            read = [name for name in names if columns.get(name, "number") == "number"]
-            table.decimal = table.find_decimal(read)
-            table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
+        read = [name for name in names if columns.get(name, "number") == "number"]
+        decimal = table.find_decimal(read)
+        if decimal == "," and table.decimal is None:
+            table.guesses.append(Guess("',' decimal", ("decimal",)))
         table.words = {}
+        table = replace(table, decimal=decimal or ".")
         constant = find_constant(table, [name for name in names if name not in columns])
         found = {n: find_kind(table, n, columns.get(n)) for n in names if n not in constant}
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
@@ -219,6 +221,10 @@ class Schema:
             for name, kind in kinds.items()
             if kind not in ("category", "text", "raw")
         }
+        ranges = {n: one.range for n, one in measured.items() if "date" in kinds[n] and one.range}
+        long = [name for name, (first, last) in ranges.items() if last - first > _LONG]
+        if long and not trend:
+            table.guesses.append(Guess(f"the year of {join_names(long)} is not used", ("trend",)))
         if scale == "auto" and len(set(kinds.values())) > 1:
             scale = "robust"
         elif scale == "auto" and {*kinds.values()} == {"number"}:
@@ -231,7 +237,7 @@ class Schema:
             embedding=embedding,
             ngrams=affordable_ngrams(table.n_rows, size, n_labels) if ngrams == "auto" else (),
             unspaced=tuple(name for name in texts if is_unspaced(texts[name])),
-            decimal=table.decimal,
+            decimal=decimal,
             trend=trend,
             measured=measured,
             n_rows=table.n_rows,
@@ -266,7 +272,7 @@ class Schema:
         table.decimal = self.reading["decimal"] or table.decimal
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
-        table.decimal = table.find_decimal(self.of_kind("number"))
+        table.decimal = table.find_decimal(self.of_kind("number")) or self.decimal
         known = self.measured or {}
         table.words = {name: [*one.words] for name, one in known.items() if one.words}
         spare = 0.0 if is_strict else _MAX_WORDS

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +198,8 @@ def find_training_data(
         found = labels if isinstance(labels, LabelColumns) else found
         named = {*found.columns} & {*(table.names or ())}
     schema = Schema.find(table, named, columns, count_labels(y), **options)
-    X = _safe_indexing(schema.read(table, notes), rows)
+    X = schema.read(replace(table, decimal=schema.decimal or "."), notes)
+    X = _safe_indexing(X, rows)
     if rows is not None:
         left_out = plural(table.n_rows - len(rows), "row")
         notes.append(f"{table.source}: {left_out} with empty label cells left out")

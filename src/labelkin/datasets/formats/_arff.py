@@ -22,7 +22,8 @@ from labelkin._utils.files import (
 )
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import check_unique, find_labels, normal_form
-from labelkin.datasets.formats._dialect import decode, parse_plain_number
+from labelkin.datasets.formats._dialect import decode
+from labelkin.datasets.formats._numbers import parse_plain_number
 from labelkin.datasets.formats._raw_table import NO_YES, Options, RawTable, encoding_guess
 
 # Possessive quantifiers, so that matching takes linear time on any line.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, time
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,20 +16,18 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._columns import normal_form
-from labelkin.datasets.formats._dialect import (
+from labelkin.datasets.formats._numbers import (
     MISSING,
     POINT_GROUPS,
     are_numbers,
-    find_currency,
     guess_decimal,
     has_thousands,
     have_commas,
-    in_words,
     is_number,
     other_mark,
     parse_number,
+    sign_of,
     strip_units,
-    unit_of,
     with_point,
 )
 from labelkin.datasets.formats._raw_table import (
@@ -38,6 +37,7 @@ from labelkin.datasets.formats._raw_table import (
     as_string,
     name_columns,
 )
+from labelkin.datasets.formats._units import describe_numbers
 
 # What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
@@ -187,58 +187,55 @@ def make_table(
     columns = cells | {name: _plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
-    bare, word_units = dict[str, dict[str, str]](), dict[str, str]()
-    for name, values in texts.items():
-        bare[name], word_units[name] = strip_units(values)
     points = [name for name in names if columns[name].type == "double"]
-    shown = [[*written.values()] for written in bare.values()]
+    shown = [*texts.values()]
     if decimal is None and all(_may_be_grouped(cells[name]) for name in points):
         shown += [_distinct(cells[name]) for name in points]
-    mark = decimal or guess_decimal(shown, options.delimiter)
+    known = decimal or guess_decimal(shown, options.delimiter)
+    mark = known or "."
+    read = dict(texts)
     if mark == ",":
         if decimal is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
-        bare |= {name: {cell: cell for cell in _distinct(cells[name])} for name in points}
-    grouped, units, percentages = [], [], []
-    text_mark, found_units = mark, dict[str, str]()
-    unknown, with_unknown = set[str](), list[str]()
-    for name, written in bare.items():
+        read |= {name: _distinct(cells[name]) for name in points}
+    grouped, of_columns, unknown = list[str](), list[Guess](), dict[str, list[str]]()
+    units = dict[str, str]()
+    for name, values in read.items():
+        written, unit = strip_units(values)
         marks = (mark, other_mark(mark)) if name in texts else (mark,)
-        own = next((one for one in marks if are_numbers(written.values(), one)), "")
+        numbers = [text for text, _ in written.values()]
+        own = next((one for one in marks if are_numbers(numbers, one, unit)), "")
         if not written or not own:
             continue
-        number = {cell: parse_number(text, own) for cell, text in written.items()}
-        parsed = [number.get(cell) for cell in cells[name].to_pylist()]
+        value = {cell: parse_number(text, own) * by for cell, (text, by) in written.items()}
+        parsed = [value.get(cell) for cell in cells[name].to_pylist()]
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
-        grouped += [name] if any(has_thousands(text, own) for text in written.values()) else []
-        found_units[name] = word_units.get(name) or find_currency(written.values())
-        if unit := word_units.get(name) or max(map(unit_of, written.values())):
-            units.append(Guess(f"{name}: {in_words(unit)}", ("category",)))
-            percentages += [name] if unit == "%" else []
+        grouped += [name] if any(has_thousands(text, own) for text in numbers) else []
+        units[name] = unit = unit or max(map(sign_of, numbers))
+        if (words := describe_numbers(values, unit)) != "numbers":
+            of_columns.append(Guess(f"{name}: {words}", ("category",)))
         if own != mark:
-            text_mark = own if own == "," else text_mark
-            units.append(Guess(f"{name}: {own!r} decimal", ("category",)))
-        if gone := [cell for cell in texts.get(name, ()) if cell not in written]:
-            unknown |= {*gone}
-            with_unknown.append(name)
+            known = own if own == "," else known
+            of_columns.append(Guess(f"{name}: {own!r} decimal", ("category",)))
+        if gone := [cell for cell in values if cell not in written]:
+            unknown[name] = gone
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
-    guesses += units
+    guesses += of_columns
     if unknown:
-        words = join_names([shorten(word, 20) for word in sorted(unknown)])
-        text = f"{words} read as missing in {join_names(with_unknown)}"
+        words = join_names([shorten(word, 20) for word in sorted({*chain(*unknown.values())})])
+        text = f"{words} read as missing in {join_names([*unknown])}"
         guesses.append(Guess(text, ("category",)))
-    frame = pyarrow.table(columns).to_pandas()
     return RawTable(
         source,
-        frame,
+        pyarrow.table(columns).to_pandas(),
         list(columns),
-        decimal=text_mark,
+        decimal=known,
         guesses=guesses,
-        percentages=frozenset(percentages),
-        units={name: unit for name, unit in found_units.items() if unit},
+        percentages=frozenset(name for name, unit in units.items() if unit == "%"),
+        units={name: unit for name, unit in units.items() if unit not in ("", "%")},
     )
 
 

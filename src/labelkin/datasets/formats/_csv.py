@@ -13,7 +13,8 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
-from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_number
+from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names
+from labelkin.datasets.formats._numbers import is_number
 from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable, encoding_guess
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read

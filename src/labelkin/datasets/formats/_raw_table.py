@@ -1,5 +1,6 @@
 """Tables with columns of any kind, and the datasets of numbers that are made of them."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
@@ -25,18 +26,21 @@ from labelkin.datasets.formats._columns import (
     respell,
     split_names,
 )
-from labelkin.datasets.formats._dialect import (
-    Encoding,
-    find_currency,
+from labelkin.datasets.formats._dialect import Encoding
+from labelkin.datasets.formats._numbers import (
     guess_decimal,
-    in_words,
     is_number,
-    is_same_unit,
     is_unknown,
+    may_be_thousands,
     parse_cell,
+    sign_of,
+)
+from labelkin.datasets.formats._units import (
+    in_words,
+    is_currency,
+    ratio,
     split_unit,
-    strip_units,
-    unit_of,
+    without_limit,
 )
 
 NO_YES = ("0", "1")
@@ -52,6 +56,10 @@ _NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", 
 _DATES = {"date", "datetime", "datetime64"}
 _PLAIN = (str, int, float, np.number, np.bool_, date, time, timedelta)
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
+
+
+class _RefusedNumberError(ValueError):
+    """Says why a cell that is a number is not taken."""
 
 
 @dataclass(frozen=True)
@@ -305,6 +313,7 @@ class RawTable:
             if (inferred := pandas.api.types.infer_dtype(column, skipna=True)) in _TIMES:
                 written = column.map(str, na_action="ignore") if inferred == "time" else column
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
+                self.units = self.units | {name: "hours"}
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = [parse_cell(word, ".") for word in words if is_number(word)]
         return np.where(np.isin(values, missing), np.nan, values) if missing else values
@@ -315,42 +324,50 @@ class RawTable:
             try:
                 if not gone and cell not in words:
                     values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
-            except (ValueError, TypeError):
+            except (ValueError, TypeError) as error:
                 wrong.append(row)
-        if len(wrong) > spare * column.notna().sum():
-            shown, at = shorten(str(column.iloc[wrong[0]]), 30), wrong[0] + 1
-            text = f"column {shorten(name)} holds {shown} in row {at}, not a number"
-            raise self.error(text + in_words(unit).removeprefix("numbers"))
+                is_refused = isinstance(error, _RefusedNumberError)
+                if is_refused or len(wrong) > spare * column.notna().sum():
+                    first = row if is_refused else wrong[0]
+                    why = error if is_refused else "not a number" + in_words(unit)[len("numbers") :]
+                    shown = shorten(str(column.iloc[first]), 30)
+                    text = f"column {shorten(name)} holds {shown} in row {first + 1}, {why}"
+                    raise self.error(text) from None
         if wrong:
             others = dict.fromkeys(str(column.iloc[row]) for row in wrong)
             self.words = self.words | {name: [*words, *others]}
         return values
 
     def _parse(self, cell: str, unit: str) -> float:
+        """Return a number in the unit; ValueError is raised for a word."""
         if is_unknown(cell):
             return np.nan
-        number, own = split_unit(cell) if unit else (cell, "")
-        if not is_same_unit(own, unit):
-            number, currency = cell, find_currency([cell])
-            if currency and not is_same_unit(currency, unit):
-                raise ValueError
-        return parse_cell(number, self.decimal or ".")
+        number, own = split_unit(without_limit(cell))
+        value = parse_cell(number, self.decimal or ".")
+        # An amount of a currency is taken where there was none.
+        factor = 1.0 if not unit and is_currency(own) else ratio(own, unit)
+        if factor is None:
+            raise _RefusedNumberError(f"not a number{in_words(unit)[len('numbers') :]}")
+        if self.decimal is None and may_be_thousands(number):
+            whole = re.sub("[.,]", "", number)
+            text = f"which may be {whole} or {value:g}; write it without a mark between thousands"
+            raise _RefusedNumberError(text)
+        return value * factor
 
-    def find_decimal(self, names: Iterable[str]) -> str:
-        """Return the decimal mark; if it is not known, what these columns show of it."""
+    def find_decimal(self, names: Iterable[str]) -> str | None:
+        """Return the decimal mark; if it is not known, what these columns show of it, if any."""
         if self.decimal is not None:
             return self.decimal
         columns = [self.column(name) for name in names if self.kind(name) == "string"]
-        values = (
+        return guess_decimal(
             {c for c in one if isinstance(c, str)} for one in columns if one.dtype != "category"
         )
-        return guess_decimal(strip_units(one)[0].values() for one in values)
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""
         if self.kind(name) == "string":
             cells = self.strings(name)
-            return np.array([cell is not None and unit_of(cell) == "%" for cell in cells])
+            return np.array([cell is not None and sign_of(cell) == "%" for cell in cells])
         if self.percentages is None:
             return None
         return np.full(self.n_rows, name in self.percentages)

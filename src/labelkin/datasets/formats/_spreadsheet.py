@@ -116,7 +116,7 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if commas and not options.decimal:
         guesses.append(Guess(f"',' decimal in texts of {join_names(commas)}", ("decimal",)))
     table = take_header(cells, first, str(path), guesses, replace(options, decimal="."))
-    return replace(table, decimal=",") if commas else table
+    return replace(table, decimal="," if commas else options.decimal)
 
 
 def _columns_of(rows: _Rows) -> list[int]:

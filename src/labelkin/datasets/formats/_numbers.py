@@ -1,0 +1,233 @@
+"""Numbers as people write them: decimal marks, separated thousands, currencies and units."""
+
+import re
+from collections.abc import Iterable
+
+from labelkin._utils.files import shorten
+from labelkin.datasets.formats._units import (
+    CLOCK,
+    CURRENCY,
+    common_form,
+    is_currency,
+    main_unit,
+    ratio,
+    split_unit,
+    without_limit,
+)
+
+_THOUSANDS = {".": ",", ",": "."}
+_UNIT = f"%|{CURRENCY}"
+_UNITS, _SIGN = re.compile(_UNIT), re.compile(f"{_UNIT}|:")
+POINT_GROUPS = r"^\s*[-+]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)\s*$"
+"""Matches whole numbers with points between thousands, if they have any."""
+
+
+def other_mark(decimal: str) -> str:
+    """Return the comma for the point, and the reverse."""
+    return _THOUSANDS[decimal]
+
+
+def _pattern(decimal: str) -> re.Pattern[str]:
+    """Match a number with this decimal mark, with or without separated thousands."""
+    mark, other = re.escape(decimal), re.escape(_THOUSANDS[decimal])
+    whole = rf"(?:\d{{1,3}}(?:{other}\d{{3}})+|\d{{1,3}}(?:['’ \u00a0\u202f]\d{{3}})+|\d+)"
+    number = rf"(?:{whole}(?:{mark}(?:\d*|[-–]))?|{mark}\d+)(?:[eE][-+]?\d+)?"
+    # Possessive quantifiers, so that spaces on both sides of a unit take linear time.
+    unit = rf"[ \u00a0\u202f]*+(?:{_UNIT})[ \u00a0\u202f]*+"
+    loss = rf"\((?:{unit})?{number}(?:{unit})?\)"  # (5.00) is -5, as accountants write it
+    text = rf" *+(?:[-+]?{number}(?:{unit})?|{unit}[-+]?{number}|[-+]{unit}{number}|{loss}) *"
+    return re.compile(text, re.ASCII)  # other libraries read no digits of other scripts
+
+
+_PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
+_CODED = re.compile(r"0\d(?!:)")
+_POINT_THOUSANDS = re.compile(r"\(?[-+]?[1-9]\d{0,2}(?:\.\d{3})+\)?")
+_GROUPING = re.compile(r"['’\s]")
+MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
+"""Cells that are missing in columns of any kind."""
+MISSING |= {"NaN", "nan", "null", "NULL", "None"}
+# Errors of formulas, as spreadsheet programs write them in several languages.
+MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
+MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
+# What people write for a number that they do not know, in lower case.
+_UNKNOWN = {
+    *("unknown", "not known", "not available", "no data", "missing", "error", "#error", "n.a."),
+    *("n. a.", "n.a", "na", "n.d.", "nd", "nan", "nil", "none", "null", "k.a.", "k. a.", "k.a"),
+    *("ka", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt", "fehlt"),
+    *(
+        "don't know",
+        "don’t know",
+        "dont know",
+        "do not know",
+        "no answer",
+        "not answered",
+        "refused",
+    ),
+    *("prefer not to say", "prefer not to answer", "no response", "not applicable", "not stated"),
+    *("weiß nicht", "weiss nicht", "keine antwort", "ne sait pas", "sans réponse", "no sabe"),
+    *("ns/nc", "no contesta", "non so", "non risponde", "weet niet", "geen antwoord"),
+    *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
+    *("неизвестно", "不明", "未回答", "未知"),
+}
+# With fewer different numbers than this, a word such as unknown may be one of a few categories.
+_MIN_NUMBERS = 20
+# One to three digits, a mark and three digits: 1,234 may be a thousand or little more than one.
+_AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3}[.,]\d{3}\s*")
+
+
+def parse_plain_number(text: str) -> float:
+    """Return the number that a text is, with digits of ASCII and a decimal point."""
+    try:
+        if not text.isascii() or "_" in text:  # Python's float takes both
+            raise ValueError
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{shorten(text)} is not a number") from None
+
+
+def is_number(text: str, decimal: str = ".") -> bool:
+    """Return whether a cell is a number, with this decimal mark, or a time such as 08:30.
+
+    Thousands may be apart, and a currency or a percent sign may stand beside it.
+    """
+    return any(pattern.fullmatch(text) for pattern in (_PATTERNS[decimal], CLOCK))
+
+
+def parse_number(text: str, decimal: str) -> float:
+    """Return the number that a cell holds; `is_number` is true of it.
+
+    10% is 0.1, which a spreadsheet holds where it shows 10%. Times are hours.
+    """
+    if time := CLOCK.fullmatch(text):
+        sign, days, hours, minutes, seconds, half = (part or "0" for part in time.groups())
+        hour = int(hours) if half == "0" else int(hours) % 12 + 12 * (half in "Pp")
+        size = 24 * int(days) + hour + int(minutes) / 60 + float(seconds.replace(",", ".")) / 3600
+        return -size if sign == "-" else size
+    plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
+    sign = -1 if plain.startswith("(") else 1
+    plain = plain.strip("()").rstrip("-–")  # 5.- has no cents
+    return sign * float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
+
+
+def parse_cell(text: str, decimal: str) -> float:
+    """Return the number that a cell is, as people write it or else in Python's notation."""
+    return parse_number(text, decimal) if is_number(text, decimal) else parse_plain_number(text)
+
+
+def are_numbers(cells: Iterable[str], decimal: str, unit: str = "") -> bool:
+    """Return whether the cells of a column are numbers: no codes, and all of the same unit.
+
+    Leading zeros, as in 01234, are those of a code. All numbers but 0 must have a percent sign if
+    one has, and be times if one is, unless they are in the `unit`; a currency may be missing.
+    """
+    cells = list(cells)
+    bare = (_UNITS.sub("", cell).strip() for cell in cells)
+    if not all(is_number(cell, decimal) for cell in cells) or any(map(_CODED.match, bare)):
+        return False
+    signs = {sign_of(cell) for cell in cells if re.search("[1-9]", cell)}
+    are_alike = bool(unit) or signs.isdisjoint("%:")
+    return len(signs) <= 1 or (len(signs) == 2 and "" in signs and are_alike)
+
+
+def sign_of(cell: str) -> str:
+    """Return the currency or percent sign in a number, the colon of a time, or nothing."""
+    found = _SIGN.search(cell)
+    return common_form(found[0]) if found else ""
+
+
+def strip_units(cells: Iterable[str]) -> tuple[dict[str, tuple[str, float]], str]:
+    """Return number and factor of the cells of a column, in the unit of most of them; and the unit.
+
+    The unit is empty if they have none, or several that cannot be converted. Signs of limits, as in
+    <0.5, are left out if most cells have none. Cells that say that a number is not known are left
+    out, unless they may be categories.
+    """
+    cells = list(cells)
+    known = [cell for cell in cells if not is_unknown(cell)]
+    known = known if len(known) > _MIN_NUMBERS else cells
+    bare = {cell: without_limit(cell) for cell in known}
+    if 2 * sum(cell != text for cell, text in bare.items()) > len(known):
+        bare = {cell: cell for cell in known}
+    split = {cell: split_unit(text) for cell, text in bare.items()}
+    unit = main_unit(own for _, own in split.values())
+    found = {cell: (text, ratio(own, unit)) for cell, (text, own) in split.items()}
+    has_times = any(CLOCK.fullmatch(text) for text, _ in split.values())
+    is_mixed = has_times and any(not own and text.strip("0.,") for text, own in split.values())
+    if not unit or is_mixed or any(factor is None for _, factor in found.values()):
+        return {cell: (text, 1.0) for cell, text in bare.items()}, ""
+    return {cell: (text, factor or 0.0) for cell, (text, factor) in found.items()}, unit
+
+
+def is_unknown(cell: str) -> bool:
+    """Return whether a cell among numbers says that the number is not known."""
+    return cell.strip() in MISSING or cell.strip().casefold() in _UNKNOWN
+
+
+def has_thousands(cell: str, decimal: str) -> bool:
+    """Return whether the thousands of a number are separated."""
+    bare = _UNITS.sub("", cell).strip()
+    return not CLOCK.fullmatch(cell) and (
+        _THOUSANDS[decimal] in bare or _GROUPING.search(bare) is not None
+    )
+
+
+def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None) -> str | None:
+    """Return the decimal mark that the values of string columns show; None: they show none.
+
+    A comma, if a column is made of numbers with one and some of them cannot be read with a
+    comma between thousands; where all could, it is a decimal comma in files that keep the comma
+    for that, those with semicolons. In these, points between thousands mean a comma, too, if they
+    can be such in all numbers. So do points in amounts of a currency, since prices have no three
+    decimals, and those of a column in which numbers without a point end below a thousand, such as
+    950 and 1.026.
+    """
+    has_point = is_open = False
+    for values in columns:
+        written, unit = strip_units(values)
+        texts = [text.strip() for text, _ in written.values()]
+        pointed = [text for text in texts if "." in text]
+        are_groups = bool(pointed) and all(map(_POINT_THOUSANDS.fullmatch, pointed))
+        if _reach_thousands(texts) or (are_groups and is_currency(unit)):
+            return ","
+        # The others may be words for missing values.
+        numbers = [text for text in texts if is_number(text, ",") or is_number(text)]
+        if len(numbers) < 0.9 * len(texts):
+            continue
+        can_be_point = all(map(is_number, numbers))
+        if not can_be_point and all(is_number(number, ",") for number in numbers):
+            return ","
+        with_comma = [text for text in numbers if "," in text]
+        is_open |= are_groups or (bool(with_comma) and all(map(_AMBIGUOUS.fullmatch, with_comma)))
+        has_point |= bool(pointed) and not are_groups and can_be_point
+    if is_open and delimiter == ";" and not has_point:
+        return ","
+    return "." if has_point else None
+
+
+def _reach_thousands(values: list[str]) -> bool:
+    """Return whether whole numbers have points between thousands and otherwise are below 1000."""
+    lengths = {len(value.lstrip("+-")) for value in values if "." not in value}
+    is_pointed = any("." in value for value in values)
+    return is_pointed and 3 in lengths and all(re.match(POINT_GROUPS, value) for value in values)
+
+
+def may_be_thousands(cell: str) -> bool:
+    """Return whether a mark in a number may be the decimal mark, or one between thousands."""
+    return _AMBIGUOUS.fullmatch(split_unit(cell)[0]) is not None
+
+
+def have_commas(texts: Iterable[str], decimal: str | None) -> bool:
+    """Return whether texts beside the numbers of a spreadsheet are numbers with a decimal comma.
+
+    All of them are, but for words such as unknown; the mark is guessed unless it is given.
+    """
+    known = [text for text in texts if not is_unknown(text)]
+    written, unit = strip_units(known)
+    are_all = are_numbers((text for text, _ in written.values()), ",", unit)
+    return are_all and (decimal or guess_decimal([known])) == ","
+
+
+def with_point(text: str) -> str:
+    """Return a number with a decimal comma as one with a decimal point, and other texts as is."""
+    is_one = ":" not in text and is_number(split_unit(without_limit(text))[0], ",")
+    return text.replace(".", "").replace(",", ".") if is_one else text
