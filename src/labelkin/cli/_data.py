@@ -27,7 +27,7 @@ def read_training_data(
 
     own = {name: getattr(value, "value", value) for name, value in vars(options).items()}
     columns: dict[str, str] = {}
-    for kind in ("text", "category", "number", "day_first_date", "ignore"):
+    for kind in ("text", "category", "number", "date", "day_first_date", "ignore"):
         for name in dict.fromkeys(own.pop(kind) or ()):
             if name in columns:
                 raise ValueError(f"column {name!r} is named for two purposes; choose one.")

@@ -147,12 +147,16 @@ class ColumnOptions:
             "words, which are missing values. May be repeated.",
         ),
     ] = None
-    day_first_date: Annotated[
+    date: Annotated[
         list[str] | None,
         column_option(
             metavar="COLUMN",
-            help="A column of dates with the day before the month. May be repeated.",
+            help="A column of dates, in which words are missing values. May be repeated.",
         ),
+    ] = None
+    day_first_date: Annotated[
+        list[str] | None,
+        column_option(metavar="COLUMN", help="The same, with the day before the month."),
     ] = None
     ignore: Annotated[
         list[str] | None,

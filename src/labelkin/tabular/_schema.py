@@ -221,8 +221,8 @@ class Schema:
             for name, kind in kinds.items()
             if kind not in ("category", "text", "raw")
         }
-        ranges = {n: one.range for n, one in measured.items() if "date" in kinds[n] and one.range}
-        long = [name for name, (first, last) in ranges.items() if last - first > _LONG]
+        spans = {n: np.ptp(one.range or 0) for n, one in measured.items() if "date" in kinds[n]}
+        long = [name for name, span in spans.items() if span > _LONG]
         if long and not trend:
             table.guesses.append(Guess(f"the year of {join_names(long)} is not used", ("trend",)))
         if scale == "auto" and len(set(kinds.values())) > 1:
