@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from labelkin.datasets.formats._raw_table import present
+from labelkin.datasets.formats._bunch import present
 
 _HEIGHT, _WIDTH = 8, 20
 _SLOTS = 3

@@ -19,6 +19,7 @@ from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets.formats._arff import read_arff, read_labels_xml
 from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._bunch import complete, make_bunch
 from labelkin.datasets.formats._columns import Labels, split_names
 from labelkin.datasets.formats._csv import read_csv
 from labelkin.datasets.formats._dialect import Encoding
@@ -26,7 +27,7 @@ from labelkin.datasets.formats._json import read_json
 from labelkin.datasets.formats._libsvm import read_libsvm
 from labelkin.datasets.formats._npz import read_arrays
 from labelkin.datasets.formats._parquet import read_parquet
-from labelkin.datasets.formats._raw_table import Options, RawTable, complete, make_bunch
+from labelkin.datasets.formats._raw_table import Options, RawTable
 from labelkin.datasets.formats._spreadsheet import read_spreadsheet
 from labelkin.datasets.known._catalogue import dataset_names
 from labelkin.datasets.known._load import load_dataset

@@ -20,7 +20,8 @@ from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
 from labelkin.datasets.formats._arff import read_arff, read_labels_xml
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._raw_table import Options, RawTable, make_bunch
+from labelkin.datasets.formats._bunch import make_bunch
+from labelkin.datasets.formats._raw_table import Options, RawTable
 from labelkin.datasets.known._catalogue import DatasetInfo, SourceFile
 from labelkin.rows import first_of_equals
 

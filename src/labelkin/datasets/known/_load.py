@@ -9,8 +9,9 @@ import numpy as np
 
 from labelkin._utils.files import read_unpacked
 from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._bunch import make_bunch, present
 from labelkin.datasets.formats._npz import read_arrays
-from labelkin.datasets.formats._raw_table import Options, make_bunch, present
+from labelkin.datasets.formats._raw_table import Options
 from labelkin.datasets.known._catalogue import DatasetInfo, dataset_info
 from labelkin.datasets.known._fetch import fetch
 
