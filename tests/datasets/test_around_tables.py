@@ -197,7 +197,7 @@ def test_a_markdown_table(tmp_path):
     assert found.data["Topics"].fillna("").tolist() == ["x, y", ""]
     assert "a Markdown table" in [guess.text for guess in found.guesses]
     (tmp_path / "t.md").write_text(MARKDOWN + "| 3 | a | b | c |\n")
-    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 of them, and this line 4"):
+    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 columns, and this line 4"):
         read_table(tmp_path / "t.md")
 
 

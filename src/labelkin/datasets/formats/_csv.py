@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain, islice, takewhile
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
@@ -147,9 +148,9 @@ def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
         width = width or len(row)
         if row and len(row) != width:
             message = (
-                f"not a CSV table with {delimiter!r} between columns (the header has {width} of "
-                f"them, and this line {len(row)}); correct or delete the line, or choose the right "
-                "delimiter"
+                f"not a CSV table with {delimiter!r} between columns (the header has "
+                f"{plural(width, 'column')}, and this line {len(row)}); correct or delete the "
+                "line, or choose the right delimiter"
             )
             raise FormatError(source, message, number)
         if row:
