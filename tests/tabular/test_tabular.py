@@ -109,7 +109,7 @@ def test_few_words_among_many_numbers_are_missing_values():
     notes = []  # of a command: other words are missing, too, if they are few
     assert np.isnan(schema.read(pd.DataFrame({"w": ["3", "tbd", "4", "5"]}), notes)["w"][1])
     assert notes[0] == "X: words in w read as missing: 'tbd'"
-    assert notes[1].startswith("X: 1 missing value in w: each is replaced by the median")
+    assert notes[1].startswith("X: 1 missing value in w: in a model, each counts as the")
     with pytest.raises(ValueError, match="holds 'tbd' in row 1, not a number"):
         schema.read(pd.DataFrame({"w": ["tbd"]}), notes)
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}

@@ -393,6 +393,6 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
     if count:
         where = f" in {join_names(names)}" if names else ""
         notes.append(
-            f"{table.source}: {plural(count, 'missing value')}{where}: each is replaced by the "
-            "median of its column in the training rows"
+            f"{table.source}: {plural(count, 'missing value')}{where}: in a model, each counts as "
+            "the median of its column in the training rows"
         )
