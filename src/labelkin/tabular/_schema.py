@@ -46,6 +46,7 @@ _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
 _MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
 _CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
 _MAX_RANGES = 10_000  # columns of a matrix whose ranges are kept
+_MAX_ERRORS = 5  # columns that are refused in one message
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -195,7 +196,7 @@ class Schema:
             table.guesses += [Guess("',' decimal", ("decimal",))] if table.decimal == "," else []
         table.words = {}
         constant = find_constant(table, [name for name in names if name not in columns])
-        found = {n: find_kind(table, n, columns.get(n)) for n in names if n not in constant}
+        found = _find_kinds(table, [name for name in names if name not in constant], columns)
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
             kept = next((name for name in names if table.kind(name) != "list"), None)
@@ -353,6 +354,24 @@ def _feature_names(
     if not names:
         raise table.error("no feature column is left besides the labels")
     return names
+
+
+def _find_kinds(
+    table: RawTable, names: Iterable[str], given: Mapping[str, str]
+) -> dict[str, Kind | None]:
+    """Return the kinds of columns; all that cannot be read are refused in one message."""
+    found, errors = dict[str, Kind | None](), list[FormatError]()
+    for name in names:
+        try:
+            found[name] = find_kind(table, name, given.get(name))
+        except FormatError as error:
+            errors.append(error)
+    if errors:
+        text = "; ".join(error.message for error in errors[:_MAX_ERRORS])
+        if (n_more := len(errors) - _MAX_ERRORS) > 0:
+            text += f"; {plural(n_more, 'more column')} cannot be read, either"
+        raise table.error(text, "columns")
+    return found
 
 
 def _check_present(
