@@ -73,6 +73,13 @@ def test_a_single_sign_of_western_windows_is_found(tmp_path, sign):
         assert (columns["a"], guesses) == ([cell, "x"], ["cp1252"])
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1250", "mac-roman"])
+@pytest.mark.parametrize("cell", ["5,50 €", "€ 5", "don’t", "a – b", "wait…", "Kin™", "für 5 €"])
+def test_a_sign_in_each_row_is_no_letter(tmp_path, encoding, cell):
+    columns, _ = read(tmp_path, "x;y\n" + f"{cell};1\n" * 200, encoding, as_strings=["x"])
+    assert {*columns["x"]} == {cell}
+
+
 def test_a_given_encoding_is_kept(tmp_path):
     with pytest.raises(ValueError, match=r"NUL characters.*encoding=utf-16-le"):
         read(tmp_path, "a,b\n1,2\n", "utf-16-le")
