@@ -200,8 +200,8 @@ fit n.csv --labels a,b --out n.csv --overwrite      # is also an input
 fit empty.csv --labels a,b                          # the file is empty
 fit blank.csv --labels a,b                          # the file is empty
 fit head.csv --labels a,b                           # no rows
-fit ragged.csv --labels a,b                         # the header has 4 of them, and this line 3
-fit wide.csv --labels a,b                           # the header has 4 of them, and this line 5
+fit ragged.csv --labels a,b                         # the header has 4 columns, and this line 3
+fit wide.csv --labels a,b                           # the header has 4 columns, and this line 5
 fit latin.csv --labels a,b --encoding utf-8         # --encoding latin-1
 fit latin.csv --labels a,b --encoding ascii         # --encoding latin-1
 fit binary.csv --labels a,b                         # binary.csv
@@ -247,7 +247,7 @@ predict n.labelkin nowhere.csv                         # There is no file nowher
 predict n.labelkin folder                              # folder
 predict n.labelkin empty.csv                           # the file is empty
 predict n.labelkin head.csv                            # no rows
-predict n.labelkin ragged.csv                          # the header has 4 of them, and this line 3
+predict n.labelkin ragged.csv                          # the header has 4 columns, and this line 3
 predict n.labelkin renamed.csv                   # no column 'x'. Columns that could be meant: xx
 predict n.labelkin films.csv                           # no column 'x'
 predict n.labelkin letters.csv                         # 'abc' in row 2

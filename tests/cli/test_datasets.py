@@ -119,7 +119,9 @@ def test_convert_keeps_the_names_of_categories(tmp_path, capfd):
     for suffix in ("csv", "arff", "npz"):
         out = tmp_path / f"out.{suffix}"
         assert main(["datasets", "convert", str(tmp_path / "soil.arff"), str(out)]) == 0
-    assert "land: the categories wood, open field, bog are written as 0" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "land: the categories wood, open field, bog are written as 0" in said
+    assert "1 missing value in pH: in a model, each counts as the median" in said  # it stays empty
     rows = (tmp_path / "out.csv").read_text().splitlines()
     assert rows == ["land,pH,moist,worms", "open field,6.5,0,1", "wood,,1,0", ",4.5,1,1"]
     assert "@attribute land {wood,'open field',bog}" in (tmp_path / "out.arff").read_text()

@@ -21,6 +21,11 @@ FILES = {
     "totals between": ROWS + ";;;\nSumme;;15%;5\n;;;\nSource: the register;;;\n",
     "a note below totals": ROWS + "Summe;;15%;5\nSource: the register;;;\n",
     "a note below the rows": ROWS + "Source: the register;;;\n",
+    "ragged notes": ROWS + "\n______\n1) as of May; revised\nSource: the register",
+    "a ragged note with commas": ROWS.replace(";", ",") + "Source: the register, 2026, Bonn\n",
+    "ragged notes of few rows": "Report, 2026\n" + ROWS.replace(";", "\t") + "-- = none; x\nend\n",
+    "a ragged note below totals": ROWS + "Summe;;15%;5\nSource: the register\n",
+    "a ragged note below a line break": ROWS.replace("text 5", '"a;\nb"') + '"Source:\nof us"',
     "a mean without a word": ROWS + "3;;;\n",
     "a sum and a mean": ROWS + "15;;;\n;;;\n3;;;\n",
     "an empty row between": ROWS.replace("\n3;", "\n;;;\n3;"),
@@ -37,6 +42,23 @@ def test_rows_around_the_table_are_left_out(text, tmp_path):
     assert found.data["Anteil"].tolist() == [0.01, 0.02, 0.03, 0.04, 0.05]
     said = [guess.text for guess in found.guesses]
     assert any("left out" in text for text in said), said
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (ROWS + "6;text 6", 7),  # a file that is cut
+        (ROWS + "6", 7),
+        (ROWS + "6;text 6\nSource: the register\n", 7),
+        (ROWS.replace("3;text", "text\n3;text"), 4),  # a line between the rows
+        ("Nr;Text\n1;a\n2;b\nc\n", 4),  # maybe a row without tags
+        ("Nr;Text;Anteil;Tags\ntext\n", 2),
+    ],
+)
+def test_short_lines_that_are_no_notes_are_refused(text, line, tmp_path):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError, match=f"line {line}: not a CSV table with ';' between columns"):
+        read_table(tmp_path / "t.csv")
 
 
 def test_a_title_above_long_texts(tmp_path):
@@ -197,7 +219,7 @@ def test_a_markdown_table(tmp_path):
     assert found.data["Topics"].fillna("").tolist() == ["x, y", ""]
     assert "a Markdown table" in [guess.text for guess in found.guesses]
     (tmp_path / "t.md").write_text(MARKDOWN + "| 3 | a | b | c |\n")
-    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 of them, and this line 4"):
+    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 columns, and this line 4"):
         read_table(tmp_path / "t.md")
 
 

@@ -82,7 +82,7 @@ def test_numbers_round_as_float_does(tmp_path):
         (
             "a,y\n1,1\n1\n",
             "y",
-            "line 3: not a CSV table with ',' between columns (the header has 2 of them, and this",
+            "line 3: not a CSV table with ',' between columns (the header has 2 columns, and this",
         ),
         ("a,y\n1,1\n1,0,3\n", "y", "line 3: not a CSV table"),
         ("", "y", "not a CSV table"),

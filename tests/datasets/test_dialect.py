@@ -74,6 +74,13 @@ def test_a_single_sign_of_western_windows_is_found(tmp_path, sign):
         assert (columns["a"], guesses) == ([cell, "x"], ["cp1252"])
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1250", "mac-roman"])
+@pytest.mark.parametrize("cell", ["5,50 €", "€ 5", "don’t", "a – b", "wait…", "Kin™", "für 5 €"])
+def test_a_sign_in_each_row_is_no_letter(tmp_path, encoding, cell):
+    columns, _ = read(tmp_path, "x;y\n" + f"{cell};1\n" * 200, encoding, as_strings=["x"])
+    assert {*columns["x"]} == {cell}
+
+
 def test_a_given_encoding_is_kept(tmp_path):
     with pytest.raises(ValueError, match=r"NUL characters.*encoding=utf-16-le"):
         read(tmp_path, "a,b\n1,2\n", "utf-16-le")
@@ -126,6 +133,7 @@ def test_the_line_that_excel_writes(tmp_path):
         (["€ 1.234,50", "-3,5 €"], {}, [1234.5, -3.5]),
         (["$1,234.50", "-$7", "12"], {"decimal": "."}, [1234.5, -7, 12]),
         (["12 %", "7.5%"], {}, [0.12, 0.075]),
+        (["12,3 %", "5, %", "-,7%", "(1,1e1 %)"], {"decimal": ","}, [0.123, 0.05, -0.007, -0.11]),
         (["12 %", "7.5"], {}, ["12 %", "7.5"]),  # parts and percentages in one column
         (["€ 12", "$ 12"], {}, ["€ 12", "$ 12"]),
         (["($1,234.50)", "$7.25", "(3)"], {"decimal": "."}, [-1234.5, 7.25, -3]),

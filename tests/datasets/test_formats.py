@@ -224,10 +224,11 @@ def test_tables_with_tabs(tmp_path, suffix):
 @pytest.mark.parametrize(
     ("text", "is_libsvm"),
     [("1,2 3:0.5 7:1\n", True), ("# rows\n1 2:1\n", True), ("a\ty\n1\t0\n", False),
-     ("id,name,tags\n1,b,c\n", False)],
+     ("id,name,tags\n1,b,c\n", False), ("2 9 4\r\n1,3 4:1\r\n 4:1\r\n", True),
+     ("2019\t2020\t2021\n5\t4\tb\n", False)],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [".txt", ".txt.bz2"])
-def test_text_files_are_told_by_their_first_line(tmp_path, text, is_libsvm, suffix):
+def test_text_files_are_told_by_their_first_lines(tmp_path, text, is_libsvm, suffix):
     path = tmp_path / f"set{suffix}"
     path.write_bytes(bz2.compress(text.encode()) if suffix == ".txt.bz2" else text.encode())
     assert (read_table(path).target is not None) == is_libsvm

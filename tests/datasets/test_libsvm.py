@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from labelkin.datasets import FormatError, read, read_table
+from labelkin.tabular import LabelColumns
 from support.damaged import cpu_limit
 from support.datasets import assert_same
 
@@ -51,8 +52,21 @@ def test_a_space_is_a_row_and_an_empty_line_is_none(tmp_path):
 def test_extreme_classification_head(tmp_path):
     got = svm(tmp_path, "2 4 3\n0,2 0:1 3:2\n1 1:5\n")
     assert_same(got, [[1, 0, 0, 2], [0, 5, 0, 0]], [[1, 0, 1], [0, 1, 0]])
+    assert got.label_names == ["0", "1", "2"]  # as they are numbered
+    assert svm(tmp_path, "1 1 2\n1,2 0:1\n").label_names == ["1", "2"]
     with pytest.raises(FormatError, match="declares 3 rows, but 2 follow"):
         svm(tmp_path, "3 4 3\n0,2 0:1 3:2\n1 1:5\n")
+
+
+def test_new_rows_have_the_labels_of_their_ids(tmp_path):
+    """Where all labels are declared, as where those that occur are taken."""
+    declared, own = tmp_path / "declared.svm", tmp_path / "own.svm"
+    declared.write_text("2 2 4\n0,3 0:1 1:3\n1 1:5\n")
+    own.write_text("3 0:1 1:3\n1 1:5\n")
+    labels = LabelColumns.find(read_table(declared))
+    np.testing.assert_array_equal(labels.read(read_table(own)), [[0, 0, 0, 1], [0, 1, 0, 0]])
+    labels = LabelColumns.find(read_table(own))
+    np.testing.assert_array_equal(labels.read(read_table(declared)), [[0, 1], [1, 0]])
 
 
 def test_rows_are_counted_while_they_are_read(tmp_path, monkeypatch):

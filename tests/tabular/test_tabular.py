@@ -115,7 +115,7 @@ def test_few_words_among_many_numbers_are_missing_values():
     notes = []  # of a command: other words are missing, too, if they are few
     assert np.isnan(schema.read(pd.DataFrame({"w": ["3", "tbd", "4", "5"]}), notes)["w"][1])
     assert notes[0] == "X: words in w read as missing: 'tbd'"
-    assert notes[1].startswith("X: 1 missing value in w: each is replaced by the median")
+    assert notes[1].startswith("X: 1 missing value in w: in a model, each counts as the")
     with pytest.raises(ValueError, match="holds 'tbd' in row 1, not a number"):
         schema.read(pd.DataFrame({"w": ["tbd"]}), notes)
     assert find(data, columns={"w": "category"}).columns == {"w": "category"}
@@ -153,6 +153,9 @@ def test_many_words_among_numbers_are_asked_about():
         find(data)
     chosen = find(data, columns={"w": "number"})
     assert np.isnan(chosen.read(data)["w"]).sum() == 10
+    copies = {f"v{i}": [*data.data["w"]] for i in range(6)}
+    with pytest.raises(ValueError, match=r"'v0' is .*; column 'v4' is .*; 1 more column cannot"):
+        find(table(**copies, y=[0, 1] * 45))  # all in one message
     with pytest.raises(ValueError, match="holds 'a' in row 1, not a number"):
         find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})
 

@@ -24,7 +24,7 @@ from labelkin.datasets.formats._columns import Labels, split_names
 from labelkin.datasets.formats._csv import read_csv
 from labelkin.datasets.formats._dialect import Encoding
 from labelkin.datasets.formats._json import read_json
-from labelkin.datasets.formats._libsvm import read_libsvm
+from labelkin.datasets.formats._libsvm import SIZES, read_libsvm
 from labelkin.datasets.formats._npz import read_arrays
 from labelkin.datasets.formats._parquet import read_parquet
 from labelkin.datasets.formats._raw_table import Options, RawTable
@@ -44,7 +44,7 @@ _READERS: dict[str, Callable[[bytes, Budget, Options], RawTable]] = {
     ".csv": read_csv,
     ".tsv": read_csv,
     ".tab": read_csv,
-    ".txt": read_csv,  # or LibSVM, by the first line
+    ".txt": read_csv,  # or LibSVM, by the first lines
     ".md": read_csv,
     ".parquet": read_parquet,
     ".npy": read_arrays,
@@ -73,8 +73,10 @@ def _read(path: str | Path, options: Options) -> RawTable:
             "(and .gz or .bz2 if it is compressed)."
         )
     raw, reader, labels = read_unpacked(path), _READERS[suffix], options.labels
-    if suffix == ".txt" and _LIBSVM_ROW.fullmatch(raw.partition(b"\n")[0]):
-        reader = read_libsvm
+    if suffix == ".txt":
+        first, second, *_ = [*raw.split(b"\n", 2), b""]
+        if _LIBSVM_ROW.fullmatch(second if SIZES.fullmatch(first) else first):
+            reader = read_libsvm
     if isinstance(labels, Iterable):
         options = replace(options, expected={*options.expected, *split_names(labels)})
     return reader(raw, Budget(path), options)
@@ -96,7 +98,7 @@ def read(
     path : str or Path
         ``.arff``, ``.npz``, ``.npy``, ``.svm``/``.libsvm``, ``.csv``/``.tsv``/``.tab``,
         ``.parquet``, ``.xlsx``, ``.ods``, ``.jsonl`` or ``.json``, each optionally followed by
-        ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its first line.
+        ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its first lines.
     labels : names, comma-separated string, or int, optional
         The label columns, where the file does not define them: their names, or a count
         (positive: the first, negative: the last). An ARFF file defines them by the XML file

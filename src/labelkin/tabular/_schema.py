@@ -47,6 +47,7 @@ _LONG = 400  # days, from which on years may tell rows apart
 _MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
 _CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
 _MAX_RANGES = 10_000  # columns of a matrix whose ranges are kept
+_MAX_ERRORS = 5  # columns that are refused in one message
 _MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
@@ -197,7 +198,7 @@ class Schema:
         table.words = {}
         table = replace(table, decimal=decimal or ".")
         constant = find_constant(table, [name for name in names if name not in columns])
-        found = {n: find_kind(table, n, columns.get(n)) for n in names if n not in constant}
+        found = _find_kinds(table, [name for name in names if name not in constant], columns)
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
             kept = next((name for name in names if table.kind(name) != "list"), None)
@@ -361,6 +362,24 @@ def _feature_names(
     return names
 
 
+def _find_kinds(
+    table: RawTable, names: Iterable[str], given: Mapping[str, str]
+) -> dict[str, Kind | None]:
+    """Return the kinds of columns; all that cannot be read are refused in one message."""
+    found, errors = dict[str, Kind | None](), list[FormatError]()
+    for name in names:
+        try:
+            found[name] = find_kind(table, name, given.get(name))
+        except FormatError as error:
+            errors.append(error)
+    if errors:
+        text = "; ".join(error.message for error in errors[:_MAX_ERRORS])
+        if (n_more := len(errors) - _MAX_ERRORS) > 0:
+            text += f"; {plural(n_more, 'more column')} cannot be read, either"
+        raise table.error(text, "columns")
+    return found
+
+
 def _check_present(
     table: RawTable, names: list[str], is_strict: bool = True, ignored: Sequence[str] = ()
 ) -> list[str]:
@@ -399,6 +418,6 @@ def _note_gaps(table: RawTable, count: int, names: list[str], notes: list[str]) 
     if count:
         where = f" in {join_names(names)}" if names else ""
         notes.append(
-            f"{table.source}: {plural(count, 'missing value')}{where}: each is replaced by the "
-            "median of its column in the training rows"
+            f"{table.source}: {plural(count, 'missing value')}{where}: in a model, each counts as "
+            "the median of its column in the training rows"
         )

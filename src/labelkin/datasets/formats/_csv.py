@@ -10,16 +10,18 @@ from dataclasses import replace
 from itertools import chain, islice, takewhile
 
 from labelkin._utils.files import FormatError, shorten
+from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
-from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names
+from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_note
 from labelkin.datasets.formats._numbers import is_number
 from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable, encoding_guess
 
 _MAX_CELL = 2**24  # characters, of which each takes many bytes while a cell is read
 csv.field_size_limit(_MAX_CELL)  # its own limit is shorter than some texts
 
+_MAX_NOTES = 100  # lines below the table
 _BLOCK = 100_000  # cells that are made into columns at once
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -55,7 +57,8 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         if delimiter != ",":
             shown = "tab" if delimiter == "\t" else repr(delimiter)
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
-    rows = _read_rows("\n" * above.count("\n") + text, source, delimiter)
+    notes = list[str]()
+    rows = _read_rows("\n" * above.count("\n") + text, source, delimiter, notes)
     first = next(rows, None)
     if first is None:
         raise FormatError(source, "not a CSV table (the file is empty)")
@@ -70,6 +73,9 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     size = max(1, _BLOCK // len(first))
     blocks = chain([[first]], iter(lambda: list(islice(rows, size)), []))
     parts = [[make_column(cells) for cells in zip(*block, strict=True)] for block in blocks]
+    if notes:
+        words = f"{plural(len(notes), 'line')} below the table left out: {shorten(notes[0], 30)}"
+        guesses.append(Guess(words + ", …" * (len(notes) > 1), ()))
     chunked = import_optional("pyarrow").chunked_array
     columns = [chunked(column) for column in zip(*parts, strict=True)]
     options = replace(options, delimiter=delimiter)
@@ -126,9 +132,16 @@ def _without_comments(text: str, budget: Budget, delimiter: str | None) -> str:
     return body
 
 
-def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows that are not empty; one of another width than the first is refused."""
-    lines, width = list[str](), 0  # those of the row that is read, and the cells of the first
+def _read_rows(
+    text: str, source: str, delimiter: str, notes: list[str] | None = None
+) -> Iterator[list[str]]:
+    """Yield the rows that are not empty; one of another width than the first is refused.
+
+    The lines below the table, which are shorter and begin with a note, are added to `notes`.
+    """
+    notes = [] if notes is None else notes
+    lines, first = list[str](), list[str]()  # those of the row that is read, and the first row
+    n_rows, wrong = 0, None  # the number and cells of the first line of another width
 
     def remembered() -> Iterator[str]:
         for line in _LINE.finditer(text):  # io.StringIO would take four bytes for a character
@@ -145,16 +158,24 @@ def _read_rows(text: str, source: str, delimiter: str) -> Iterator[list[str]]:
             row = _join_quotes(lines, source, delimiter, number)
         if row is None:
             return
-        width = width or len(row)
-        if row and len(row) != width:
-            message = (
-                f"not a CSV table with {delimiter!r} between columns (the header has {width} of "
-                f"them, and this line {len(row)}); correct or delete the line, or choose the right "
-                "delimiter"
-            )
-            raise FormatError(source, message, number)
-        if row:
+        if not row:
+            continue
+        first = first or row
+        if len(row) == len(first) and not notes:
+            n_rows += 1
             yield row
+            continue
+        wrong = wrong or (number, len(row))
+        may_be_note = notes or (n_rows > 1 and is_note(row, first))
+        if may_be_note and len(row) < len(first) and len(notes) < _MAX_NOTES:
+            notes.append(delimiter.join(row))
+            continue
+        message = (
+            f"not a CSV table with {delimiter!r} between columns (the header has "
+            f"{plural(len(first), 'column')}, and this line {wrong[1]}); correct or delete the "
+            "line, or choose the right delimiter"
+        )
+        raise FormatError(source, message, wrong[0])
 
 
 def _join_quotes(lines: list[str], source: str, delimiter: str, number: int) -> list[str]:

@@ -18,6 +18,7 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._encodings import rank_encodings
+from labelkin.datasets.formats._numbers import is_number
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
@@ -85,12 +86,29 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
         filled = [[cell for cell in row if cell.strip()] for row in rows]
         for most in (1, 2):  # cells of a line above the table
             top = next((i for i, row in enumerate(filled) if len(row) > most), len(rows))
-            if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows) > len(rows) > 0:
+            end = len(rows)
+            while end > top + 2 and is_note(rows[end - 1], rows[top]):
+                end -= 1
+            if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows[:end]) > end > 0:
                 return 0  # the first line has names
-            widths = {len(row) for row in rows[top:-1] or rows[top:] if row}  # the last may be cut
+            # The last line of the sample may be cut.
+            table = rows[top : end - (end == len(rows))] or rows[top:]
+            widths = {len(row) for row in table if row}
             if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
                 best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
     return best[1]
+
+
+def is_note(row: Sequence[str], names: Sequence[str]) -> bool:
+    """Return whether a row that is shorter than the names reads as a note below the table.
+
+    It has one cell that is no number or, unlike the names, a space after each delimiter. Beside two
+    columns, one cell may be a row whose other cell was left out.
+    """
+    is_spaced = all(cell.startswith(" ") for cell in row[1:])
+    is_spaced &= len(row) < 2 or not any(name.startswith(" ") for name in names[1:])
+    has_number = any(is_number(cell, decimal) for cell in row[:1] for decimal in ".,")
+    return len(row) < len(names) > 2 and is_spaced and not has_number
 
 
 def _sample_lines(text: str) -> list[str]:

@@ -34,8 +34,10 @@ _KOREAN = (
     "원주만여조면신요니안동공선거세유소오국비우생했미경무학위진민때마관모방당적문연화계중양재실력말"
     "개내명물분간교결등습통호좋합감매품배송음너더드려로남북울산광역김박최"
 )
-_QUOTES = "«»„“”‘’–…¿¡\xa0"  # and other marks that are as frequent as letters
-_MARKS = _QUOTES + "‚—€£§°²³·•®©™½±µ†‡‰‹›，。、：；！？（）「」《》【】～％　・"
+_QUOTES = "«»„“”‘’–…¿¡\xa0€£¥•®™"  # and other marks that are as frequent as letters
+_MARKS = _QUOTES + "‚—§°²³·©½±µ†‡‰‹›，。、：；！？（）「」《》【】～％　・"
+# Symbols inside words, and signs before them.
+_ODD = re.compile(r"(?<=[A-Za-z])[¹²³º°±®©¿¡¢£¥§¶„“”«»–…](?=[a-z])|[€£¥®™](?=[^\W\d_])")
 # By language, such as German, French and Polish. What texts in several of them have comes last.
 _WESTERN = [
     "äöüß",
@@ -95,14 +97,14 @@ def _log_likelihood(sample: bytes, encoding: str) -> float:
     text = sample.decode(encoding, "replace")
     # Capitals begin words, or make all of them, and symbols such as ³ are not inside words.
     n_wrong = sum(b.isupper() and a.islower() and not a.isascii() for a, b in pairwise(text))
-    n_odd = len(re.findall("(?<=[A-Za-z])[¹²³º°±®©¿¡¢£¥§¶](?=[a-z])", text))
+    n_odd = len(_ODD.findall(text))
     text = text.lower().replace("\u0307", "")  # which Turkish capitals leave behind
     total = n_wrong * math.log(0.01) + n_odd * math.log(0.3)
     is_letter = re.compile(f"[{letters}]")
 
     def log_p(one: str, common: str) -> float:
         if one.isascii() or one in _MARKS:
-            return math.log(0.02 if one.isascii() else 0.05 if one in _QUOTES else 0.01)
+            return math.log(0.02 if one.isascii() else 0.1 if one in _QUOTES else 0.01)
         if one in common:
             n_common = min(max(12, len(common)), 24 if letters == _LATIN else len(common))
             return math.log(0.8 / n_common)

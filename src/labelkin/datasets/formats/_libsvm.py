@@ -16,7 +16,8 @@ from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import split_names
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable
 
-_SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
+SIZES = re.compile(rb"\s*([0-9]{1,9})\s+([0-9]{1,9})\s+([0-9]{1,9})\s*")
+"""Matches the first line of a file of the extreme classification repository."""
 # What scikit-learn's reader takes for a row, a label and an entry.
 _ROW_BYTES, _LABEL_BYTES, _ENTRY_BYTES = 120, 40, 32
 # A row without labels and features is written as a space, which scikit-learn's reader would skip.
@@ -29,7 +30,7 @@ class _Lines(io.BytesIO):
     def __init__(self, raw: bytes, budget: Budget) -> None:
         super().__init__(raw)
         self.budget = budget
-        self.sizes = _SIZES.fullmatch(self.readline())
+        self.sizes = SIZES.fullmatch(self.readline())
         self.number, self.n_empty = 1, 0
         if self.sizes is None:
             self.number = self.seek(0)
@@ -107,8 +108,8 @@ def read_libsvm(raw: bytes, budget: Budget, options: Options) -> RawTable:
 
 def _read_labels(
     ids: list[tuple[float, ...]], names: list[str] | None, n_labels: int | None, budget: Budget
-) -> tuple[Any, list[str] | None]:
-    """Return the labels as a sparse matrix, and their names if these are known.
+) -> tuple[Any, list[str]]:
+    """Return the labels as a sparse matrix, and their names, by default their ids.
 
     They are all that are declared, else those that occur.
     """
@@ -124,7 +125,6 @@ def _read_labels(
             raise FormatError(path, f"label id {outside[0]} is out of range for {n_labels} labels")
         budget.take_columns(n_labels, "labels")
         classes = np.arange(first, n_labels + first)
-    else:
-        names = [str(label) for label in classes]
+    names = names or [str(label) for label in classes]
     encoder = MultiLabelBinarizer(classes=classes.tolist(), sparse_output=True)
     return sparse.csr_matrix(encoder.fit_transform(ids), dtype=np.uint8), names

@@ -105,8 +105,10 @@ def parse_number(text: str, decimal: str) -> float:
         return -size if sign == "-" else size
     plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
     sign = -1 if plain.startswith("(") else 1
-    plain = plain.strip("()").rstrip("-–")  # 5.- has no cents
-    return sign * float(plain.replace(decimal, ".")) / (100 if "%" in text else 1)
+    plain = plain.strip("()").rstrip("-–").replace(decimal, ".")  # 5.- has no cents
+    if "%" in text and "e" not in plain.lower():
+        return sign * float(f"{plain}e-2")  # rounded once: 12.3 / 100 is not 0.123
+    return sign * float(plain) / (100 if "%" in text else 1)
 
 
 def parse_cell(text: str, decimal: str) -> float:
