@@ -214,7 +214,8 @@ def explain(
 def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGEST) -> str:
     """Return the texts of a row in quotes or, without any, its values.
 
-    `vectorizers` are those of `find_vectorizers`, or columns of texts. Rows of a plain matrix are described by nothing.
+    `vectorizers` are those of `find_vectorizers`, or columns of texts. Rows of a plain matrix are
+    described by nothing.
     """
     if hasattr(X, "iloc"):
         cells = _cells(X, row)
