@@ -787,6 +787,18 @@ def test_fingerprints_of_many_rows():
         assert count_known_rows(form(rows), known) == pytest.approx(3000, rel=0.1)
 
 
+def test_fingerprints_without_the_last_digits():
+    rows = np.random.default_rng(0).random((50, 3)) * [1, 1e9, 1]
+    rows[:, 1] = rows[:, 1].round()
+    hours = rows.astype(np.float32).astype(float)
+    hours[:, 2] = rows[:, 2] + 1e-16
+    hours[:, 1] = rows[:, 1]  # whole numbers, such as those of items, are compared exactly
+    for form in (np.asarray, pd.DataFrame):
+        known = fingerprint(form(rows))
+        assert count_known_rows(form(hours), known) == 50
+        assert count_known_rows(form(rows + np.eye(3)[1]), known) == 0
+
+
 def test_rows_without_labels_are_counted(here, capsys):
     ok("fit", "numbers.csv", "--labels", "a,b", *FAST)
     with open("some.csv", "w") as file:

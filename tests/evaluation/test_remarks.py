@@ -155,9 +155,15 @@ def test_poor_threshold_is_said(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "labelkin fit a.csv --decide macro_f1\n" in page
     assert "A threshold of one half is a poor choice" in page
+    # No threshold helps a label that does not depend on the features.
+    random = np.random.default_rng(1).random((len(X), 1)) < 0.25
+    found = compare(MultiLabelLogisticRegression(C=1.0), X, np.column_stack([y, random]), folds=4)
+    chance, threshold = found.remarks[-2:]
+    assert chance.startswith("1 label is ranked no better than by chance (3; ")
+    assert "is a poor choice for 2 of 4 labels" in threshold
     # Frequent labels that are found have no such remark.
     found = compare(MultiLabelLogisticRegression(C=1.0), X, y[:, :1], folds=4)
-    assert not any("one half" in remark for remark in found.remarks)
+    assert not any("one half" in one or "chance" in one for one in found.remarks)
 
 
 def test_rows_of_exactly_one_label_are_told_how_to_get_one(tmp_path, capsys):

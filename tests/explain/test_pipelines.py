@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from labelkin import (
     DecisionClassifier,
@@ -155,6 +155,18 @@ def test_matrices():
     assert len(explain(scaled, X[0], background=X).features) == 5
 
 
+def test_images():
+    X, Y = make_data(60, 12, 2)
+    images = X.reshape(-1, 2, 3, 2)
+    flatten = FunctionTransformer(lambda rows: np.reshape(rows, (len(rows), -1)))
+    model = make_pipeline(flatten, RandomForestClassifier(10, random_state=0)).fit(images, Y)
+    for x in (images[:1], X[0]):
+        why = explain(model, x, background=images)
+        assert why.features == [f"x{i}" for i in range(12)]
+        flat = explain(model[-1], X[0], background=X)
+        np.testing.assert_allclose(why.feature_effects, flat.feature_effects)
+
+
 def test_a_classifier_of_tables(tickets):
     X, Y = tickets
     model = TableClassifier(KernelRidgeLOOClassifier(random_state=0)).fit(X, Y)
@@ -198,4 +210,5 @@ def test_a_classifier_of_tables_inside_others(classifier, tickets):
         np.testing.assert_allclose(why.feature_effects, alone.feature_effects)
     why = explain(make_pipeline(NoLearning(), table).fit(X, Y), X.head(1))
     assert {"country", "price"} <= {*why.features}
+    assert why.title == alone.title == f'"{TEXTS[0]}"'
     np.testing.assert_allclose(why.probability, alone.probability)

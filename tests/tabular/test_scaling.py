@@ -93,6 +93,23 @@ def test_a_category_that_no_training_row_has_is_that_of_most_rows():
     assert unknown.tolist() == [0, 0, 1, 0]  # neither colour has more than half
 
 
+def test_a_category_in_another_spelling_is_the_same():
+    pandas = pytest.importorskip("pandas")
+    plan = np.resize(["Gold plus", "Silver", "basic", "Basic"], 80)
+    table = pandas.DataFrame({"plan": plan, "size": np.arange(80) % 7})
+    y = np.column_stack([plan == "Gold plus", plan == "basic"]).astype(int)
+    model = TableClassifier(MultiLabelLogisticRegression(random_state=0)).fit(table, y)
+    assert model.categories_["plan"] == ["Basic", "Gold plus", "Silver", "basic"]
+    new = table.head(4).assign(plan=["GOLDPLUS", "silver", "BASIC", None])
+    known = table.head(4).assign(plan=["Gold plus", "Silver", "other", None])
+    np.testing.assert_array_equal(model.predict_proba(new), model.predict_proba(known))
+    notes = []
+    model.read_rows(RawTable.of(new), notes)
+    shown = "'GOLDPLUS' as 'Gold plus', 'silver' as 'Silver'"
+    assert notes[1] == f"X: values of plan are read as those of training rows: {shown}"
+    assert notes[2].endswith("it is not used there: 'BASIC'")
+
+
 def test_rows_without_a_category_have_the_usual_labels(tmp_path):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
@@ -102,7 +119,7 @@ def test_rows_without_a_category_have_the_usual_labels(tmp_path):
     y = np.column_stack([lead ^ (rng.random(200) < 0.02), age > 40]).astype(int)
     for estimator in (MultiLabelLogisticRegression(random_state=0), None):
         model = TableClassifier(estimator).fit(table, y)
-        for lead in (None, "Yes"):
+        for lead in (None, "maybe"):
             new = table.head(50).assign(lead=lead)
             proba = model.predict_proba(new)
             assert proba[:, 0].mean() < 0.35

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from labelkin import MLkNNClassifier
 from labelkin.datasets import FormatError, RawTable, read_table
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular import (
     DateEncoder,
     LabelColumns,
@@ -776,8 +777,11 @@ def test_tags_written_as_lists(cells):
     found = LabelColumns.find(data, "t")
     assert found.names == ("a", "b c")
     assert found.read(data, []).tolist() == [[1, 1], [1, 0], [0, 0], [0, 0]]
-    (guess,) = guesses_of(data)
-    assert guess.startswith("t holds lists such as ")
+    guess, empty = data.guesses
+    assert guess.text.startswith("t holds lists such as ")
+    assert empty == Guess("empty cells of t mean no label", ("missing_labels",))
+    LabelColumns.find(data, "t", missing_labels="no").read(data, [])
+    assert data.guesses.count(empty) == 1
 
 
 def test_a_list_of_unclosed_quotes_takes_linear_time():

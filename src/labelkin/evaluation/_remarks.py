@@ -21,6 +21,9 @@ _NAMES = 5  # labels that are named
 _LARGEST = 2e7  # entries of the label matrix up to which decisions are compared
 _POOR_F1 = 0.1
 """F1 below which a label is hardly ever predicted correctly."""
+_CHANCE, _CHANCE_ROWS = 0.2, 50
+"""A label of at least so many rows is ranked as by chance if average precision exceeds its share of
+rows by less than this part of it, or by less still where most rows have the label."""
 _MANY_EMPTY = 0.1
 """Share of rows without labels from which on they raise some figures noticeably."""
 _WORTH = 0.05
@@ -97,9 +100,19 @@ def list_remarks(found: "Evaluation") -> list[str]:
     if has_one_label_each(found.y) and (one_label := _compare_one_label(found)):
         remarks.append(one_label)
 
-    # One half may be a poor threshold.
+    # No threshold helps labels that are ranked by chance; for others one half may be a poor one.
     judged = [one for one in found.per_label if one["rows"] >= FEW_ROWS]
-    poor = [one for one in judged if (one["f1"] or 0) < _POOR_F1]
+    share = dict(zip(found.label_names, found.predictions().share, strict=True))
+    gain = {one["label"]: one["average_precision"] / share[one["label"]] - 1 for one in judged}
+    frequent = [one["label"] for one in judged if one["rows"] >= _CHANCE_ROWS]
+    chance = [name for name in frequent if gain[name] < _CHANCE * (1 - share[name])]
+    if chance:
+        remarks.append(
+            f"{plural(len(chance), 'label')} {'is' if len(chance) == 1 else 'are'} ranked no "
+            f"better than by chance ({join_names(chance, _NAMES)}; average precision is about the "
+            "share of rows): a column that tells may be missing, or read in the wrong way"
+        )
+    poor = [one for one in judged if (one["f1"] or 0) < _POOR_F1 and one["label"] not in chance]
     if poor and decides_above_half(found) and "macro_f1" in found.metrics and found.decisions:
         means = {
             one["decide"]: summarise(one["figures"]["macro_f1"])["mean"] or 0

@@ -170,11 +170,18 @@ def explain(
             others = _other_categories(model)
             found |= explain_parts(proba, row, vectorizers, background, max_features, others)
         elif background is not None or sparse.issparse(row):
-            typical = np.zeros((2, row.shape[1]))  # a single sample is not typical
+            z, shape = row, np.shape(row if background is None else background)[1:]
+            if not sparse.issparse(row):  # the features of an image are its pixels
+                z = np.asarray(row, dtype=float).reshape(1, -1)
+            typical = np.zeros((2, z.shape[1]))  # a single sample is not typical
             if background is not None and background.shape[0] > 1:
-                typical = typical_values(background)
-            z = row if sparse.issparse(row) else np.asarray(row, dtype=float)
-            found |= occlude_features(proba, z, typical, max_features)
+                flat = background.reshape(len(background), -1) if len(shape) > 1 else background
+                typical = typical_values(flat)
+
+            def proba_of(rows: Any) -> Any:
+                return proba(rows.reshape(-1, *shape) if len(shape) > 1 else rows)
+
+            found |= occlude_features(proba_of, z, typical, max_features)
             steps, classifier = [], model
         elif not has_own:
             raise ValueError(
@@ -185,18 +192,19 @@ def explain(
         names, used = feature_names, found["features"]
         for step in steps:
             names = _names_out(step, names)
-        names = _feature_names(classifier, names)
+        names = _feature_names(classifier, names, z.shape[1])
         found["features"] = [names[i] for i in used]
         if steps:
             found |= _in_words(found["features"], found["feature_effects"], row, vectorizers)
         elif not sparse.issparse(z):
             found["feature_values"] = [float(z[0, i]) for i in used]
-    describe = partial(describe_row, training, vectorizers=vectorizers)
+    titles = [*vectorizers] or [step.title for step in steps if hasattr(step, "title")]
+    describe = partial(describe_row, training, vectorizers=titles)
     return Explanation(
         label_names=known,
         predicted=labels[0].astype(bool),
         probability=scores.reshape(-1),
-        title=describe_row(row, 0, vectorizers) if steps else "",
+        title=describe_row(row, 0, titles) if steps else "",
         row_names=None if training is None else describe,
         row_ids=training_ids,
         **found,
@@ -206,7 +214,8 @@ def explain(
 def describe_row(X: Any, row: int, vectorizers: Any = (), longest: int = _LONGEST) -> str:
     """Return the texts of a row in quotes or, without any, its values.
 
-    `vectorizers` are those of `find_vectorizers`. Rows of a plain matrix are described by nothing.
+    `vectorizers` are those of `find_vectorizers`, or columns of texts. Rows of a plain matrix are
+    described by nothing.
     """
     if hasattr(X, "iloc"):
         cells = _cells(X, row)
@@ -283,14 +292,13 @@ def _as_one_row(x: Any) -> Any:
     return row
 
 
-def _feature_names(model: Any, names: Any) -> list[Any]:
+def _feature_names(model: Any, names: Any, count: int) -> list[Any]:
     if names is None:
-        numbered = [f"x{number}" for number in range(model.n_features_in_)]
+        numbered = [f"x{number}" for number in range(count)]
         names = getattr(model, "feature_names_in_", numbered)
-    if len(names) != model.n_features_in_:
+    if len(names) != count:
         raise ValueError(
-            f"feature_names must hold one name for each of the {model.n_features_in_} features, "
-            f"got {len(names)}."
+            f"feature_names must hold one name for each of the {count} features, got {len(names)}."
         )
     return [name if isinstance(name, tuple) else str(name) for name in names]
 

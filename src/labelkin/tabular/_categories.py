@@ -1,10 +1,23 @@
 """Encoding of categories, with a place for those that no training row has."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
+
+from labelkin.datasets.formats._columns import fold
+
+
+def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]:
+    """Return cells that differ by case or spaces only from one known category alone, with that."""
+    found: dict[str, list[str]] = {}
+    for category in filter(None, known):
+        found.setdefault(fold(str(category)), []).append(category)
+    new = {cell for cell in cells if isinstance(cell, str)}.difference(known)
+    spelled = {cell: found.get(fold(cell), []) for cell in new}
+    return {cell: alike[0] for cell, alike in sorted(spelled.items()) if len(alike) == 1}
 
 
 class CategoryEncoder(OneHotEncoder):
@@ -13,7 +26,8 @@ class CategoryEncoder(OneHotEncoder):
     So it counts as the category that more than half of the training rows have, and as none of them
     if there is no such category. With zeros alone, as `OneHotEncoder` has them, a row that is
     neither "yes" nor "no" would be unlike all training rows, and could get any label. It is to be
-    made with ``handle_unknown="ignore"``.
+    made with ``handle_unknown="ignore"``. Another spelling of a category, by `find_spellings`, is
+    that category.
 
     Attributes
     ----------
@@ -44,6 +58,11 @@ class CategoryEncoder(OneHotEncoder):
 
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the columns of all categories."""
+        cells = np.asarray(X, dtype=object)
+        spelled = [*map(find_spellings, self.categories_, cells.T)]
+        if any(spelled):
+            pairs = zip(cells.T, spelled, strict=True)
+            X = np.array([[own.get(one, one) for one in column] for column, own in pairs], object).T
         found = super().transform(X)
         sizes = [len(categories) for categories in self.categories_]
         of_column = sparse.block_diag([np.ones((size, 1)) for size in sizes], format="csr")

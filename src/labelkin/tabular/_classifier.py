@@ -27,6 +27,7 @@ from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores, score_matrix
+from labelkin.tabular._categories import find_spellings
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
@@ -424,7 +425,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def list_new_categories(self, features: Any) -> list[str]:
         """Return one sentence for each column with categories that no training row has.
 
-        So are missing ones where every training row has one.
+        So are missing ones where every training row has one. Other spellings have one of their own.
         """
         found = []
         for name, known in self.categories_.items():
@@ -435,6 +436,10 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 rows = f"{n_missing:,} of {plural(len(features), 'row')}"
                 found.append(f"{rows} {has} no value of {name}, and all training rows have one")
             cells = features[name].dropna()
+            if spelled := find_spellings(known, cells):
+                shown = join_names([f"{own!r} as {one!r}" for own, one in spelled.items()], 3)
+                found.append(f"values of {name} are read as those of training rows: {shown}")
+                cells = cells[~cells.isin([*spelled])]
             if len(new := cells[~cells.isin(known)]):
                 rows = f"{len(new):,} of {plural(len(features), 'row')}"
                 values = join_names([repr(value) for value in new.unique()], 3)

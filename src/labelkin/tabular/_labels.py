@@ -241,7 +241,7 @@ class LabelColumns:
         many = len(self.names) >= MANY_LABELS
         y = MultiLabelBinarizer(classes=self.names, sparse_output=many).fit_transform(known)
         y = (sparse.csr_array(y) if many else y).astype(np.uint8)
-        if self.missing not in ("unknown", "drop"):
+        if self.missing == "no" or (many and self.missing is None):
             return y
         empty = np.ones(table.n_rows, dtype=bool)
         for column in columns:
@@ -249,6 +249,10 @@ class LabelColumns:
             if table.kind(column) == "string":
                 is_gone = is_gone | [not (cell or "").strip() for cell in table.strings(column)]
             empty &= is_gone
+        if empty.any() and self.missing is None:
+            text = f"empty cells of {join_names(columns)} mean no label"
+            table.guesses.append(Guess(text, ("missing_labels",)))
+            return y
         if many and empty.any():
             text = f"of {len(self.names):,} labels, empty cells mean none: missing_labels='no'"
             raise table.error(text, "missing_labels")

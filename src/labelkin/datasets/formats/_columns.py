@@ -34,8 +34,8 @@ def respell(
     """Return names as they are expected where they differ by case or spaces only, and which do."""
     absent: dict[str, list[str]] = {}
     for wanted in {*map(normal_form, expected)} - {*names}:
-        absent.setdefault(_fold(wanted), []).append(wanted)
-    folded = [name and _fold(name) for name in names]
+        absent.setdefault(fold(wanted), []).append(wanted)
+    folded = [name and fold(name) for name in names]
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):
         if name and key and len(absent.get(key, ())) == folded.count(key) == 1:
@@ -44,7 +44,8 @@ def respell(
     return found, changed
 
 
-def _fold(name: str) -> str:
+def fold(name: str) -> str:
+    """Return what names have in common that differ by case or spaces only."""
     return "".join(normal_form(name).casefold().split())
 
 
