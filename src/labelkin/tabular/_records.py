@@ -12,7 +12,7 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form, repeats_name, respell
 from labelkin.datasets.formats._dialect import is_unknown
-from labelkin.datasets.formats._json import NO_OBJECT, fields_of
+from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._tags import names_in
 
@@ -27,10 +27,13 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
     are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
     file, a field of a nested object is the column ``a.b``, missing where a is None, and a text may
-    be a number with a decimal comma. Errors call the rows `source`.
+    be a number with a decimal comma. The rows may be in one of the fields of a single object, too.
+    Errors call them `source`.
     """
     is_matrix = schema.columns is None
     names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
+    if [type(row) for row in rows] == [dict]:
+        rows, _ = find_rows(rows, {*names})
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents: dict[str, list[str]] = {}
