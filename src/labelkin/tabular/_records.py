@@ -25,10 +25,10 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
     A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
-    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers, also nested. As in a
-    file, a field of a nested object is the column ``a.b``, missing where a is None, and a text may
-    be a number with a decimal comma. The rows may be in one of the fields of a single object, too.
-    Errors call them `source`.
+    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers, or nested
+    lists. As in a file, a field of a nested object is the column ``a.b``, missing where a is None,
+    a text may be a number with a decimal comma, and one object may hold the rows in one of its
+    fields. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
     names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
@@ -51,8 +51,8 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
                 spelled, _ = respell([*record], known)
                 record = dict(zip(map(str, spelled), record.values(), strict=True))
             records.append(record)
-        elif is_matrix and isinstance(row, list) and len(cells := _flat(row)) == len(names):
-            records.append(dict(zip(names, cells, strict=True)))
+        elif is_matrix and isinstance(row, list) and len(flat := _flat(row)) == len(names):
+            records.append(dict(zip(names, flat, strict=True)))
         else:
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")

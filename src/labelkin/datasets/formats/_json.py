@@ -40,9 +40,8 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
     text, encoding = decode(raw, path, options.encoding)
     try:
-        parsed = _parse(text, path)
         expected = {*map(normal_form, options.expected)}
-        parsed, place = find_rows(parsed, expected)
+        parsed, place = find_rows(_parse(text, path), expected)
         budget.take(_OBJECT_BYTES * len(parsed))
         labels = options.labels if isinstance(options.labels, Iterable) else ()
         kept = {*map(normal_form, split_names(labels))}
