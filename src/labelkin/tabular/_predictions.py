@@ -39,7 +39,7 @@ _MAX_CELL = 32_767  # characters
 
 
 def predict_frame(
-    model: Any, X: Any, *, proba: bool = False, label_names: Sequence[str] | None = None
+    model: Any, X: Any, *, proba: bool = False, label_names: Sequence[Any] | None = None
 ) -> "pd.DataFrame":
     """Return the predictions of a multi-label classifier as a DataFrame.
 
@@ -55,9 +55,10 @@ def predict_frame(
         Samples. The index of a DataFrame becomes the index of the result.
     proba : bool, default=False
         Whether to return P(label = 1) instead of 0 and 1.
-    label_names : sequence of str, optional
+    label_names : sequence, optional
         Columns of the result. By default the columns of the DataFrame that `model` was fitted
-        to, or numbers from 0 if it was fitted to an array.
+        to, as strings (``label_names=y.columns`` keeps numbers), or numbers from 0 if it was
+        fitted to an array.
 
     Returns
     -------
