@@ -650,6 +650,34 @@ def test_numbers_and_dates_stay_such_in_a_workbook(tmp_path, monkeypatch, capsys
     assert [cell.value for cell in second][:4] == [1001, "001", None, None]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_numbers_and_dates_stay_such_in_parquet_and_json(suffix, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    size = np.where(np.arange(N) == 1, np.nan, NUMBERS[:, 0] / 1e9)
+    data = {"id": range(1000, 1000 + N), "code": [f"{i:03}" for i in range(N)], "day": DAYS.date}
+    frame = pd.DataFrame(data | {"size": size, "tags": joined("; ")})
+    frame.loc[: N // 2, "day"] = None
+    monkeypatch.setattr("labelkin.cli.predict._BLOCK", 10)  # in the first ones no row has a day
+    if suffix == "jsonl":
+        frame.assign(day=frame["day"].astype(str).replace("None", None)).to_json(
+            "t.jsonl", orient="records", lines=True, double_precision=15
+        )
+    else:
+        getattr(frame, f"to_{suffix}")(f"t.{suffix}", index=False)
+    run(capsys, "fit", f"t.{suffix}", "--labels", "tags", "-m", "mlknn")
+    keep = ["--id", "id", "--keep", "code,day,size"]
+    for out in ("p.parquet", "p.jsonl"):
+        run(capsys, "predict", "model.labelkin", f"t.{suffix}", *keep, "--out", out)
+    found = pd.read_parquet("p.parquet")
+    pd.testing.assert_frame_equal(found[["id", "code", "day"]], frame[["id", "code", "day"]])
+    np.testing.assert_allclose(found["size"], size, atol=1e-15)
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == [*data["id"]]
+    assert (rows[1]["code"], rows[1]["size"]) == ("001", None)
+    assert rows[-1]["day"] == str(DAYS[-1].date())
+    np.testing.assert_allclose(rows[-1]["size"], size[-1], atol=1e-15)
+
+
 def test_the_next_command_has_the_flags(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     no_header(tmp_path / "plain.csv")

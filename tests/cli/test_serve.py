@@ -267,6 +267,9 @@ def test_a_model_of_numbers_without_names(tmp_path):
     assert "not a list of 5 numbers" in error_of(client, [1, 2])
     assert "feature 2 holds a text, not a number" in error_of(client, [1, "2", 3, 4, 5])
     assert "not a list of 5 numbers" in error_of(client, {"a": 1})
+    nested = X[:2, :, None, None].tolist()  # as images are
+    assert predict(client, *nested) == predict(client, *X[:2].tolist())
+    assert "not a list of 5 numbers" in error_of(client, [[1, 2], [3, 4, 5]])
 
 
 @pytest.mark.parametrize("word", ["n/a", "N/A", "-", "?", "unknown", " "])
@@ -382,6 +385,7 @@ def test_the_page_in_a_browser(address, folder, browser):
         assert too_wide(browser) == []
     # A wrong row is answered by a sentence.
     field = browser.find_element(By.CSS_SELECTOR, '[data-column="runtime"]')
+    js(browser, "arguments[0].dataset.unit = ' %'", field)  # which is added to bare numbers only
     field.send_keys("minutes")
     browser.find_element(By.CSS_SELECTOR, "button.main").click()
     wait_for(browser, "return document.getElementById('status').classList.contains('error')")

@@ -177,6 +177,16 @@ def test_a_matrix_of_numbers(form):
     np.testing.assert_array_equal(model.predict_proba(form(X)), expected.predict_proba(form(X)))
 
 
+def test_images_are_flattened():
+    X, Y = make_data(40, 6)
+    images = X.reshape(40, 3, 2, 1)
+    model = small().fit(images, Y)
+    assert model.guesses_ == ["X: arrays of 3 × 2 × 1 flattened to 6 features"]
+    np.testing.assert_array_equal(model.predict_proba(images), model.predict_proba(X))
+    with pytest.raises(ValueError, match="X has 4 features, but TableClassifier is expecting 6"):
+        model.predict(images[:, :2])
+
+
 def test_errors_name_the_column_and_the_cure():
     frame = film_frame()
     with pytest.raises(ValueError, match="the label columns are unknown; name them with labels="):

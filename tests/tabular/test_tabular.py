@@ -852,6 +852,15 @@ def test_nested_records_are_read_as_from_a_file(tmp_path):
     records = [{"user": {"age": 33, "home": {"city": "Bonn"}}, "old": 1}, {"user.age": 41}]
     found = training.schema.read(table_of_records(records, training.schema))
     np.testing.assert_array_equal(np.asarray(found["user.age"], dtype=float), [33, 41])
+    for export in ({"people": records, "count": 2}, {"old": {"0": 1}, "user.age": {"0": 33}}):
+        export = table_of_records([export], training.schema)
+        assert training.schema.read(export)["user.age"].tolist()[0] == 33
+    # A row that holds a list of objects, with a column in another case.
+    row = {"User.Age": 33, "user.home.city": "Ulm", "friends": [{"user.age": 41}]}
+    (tmp_path / "row.json").write_text(json.dumps(row))
+    read = read_table(tmp_path / "row.json", **training.schema.reading)
+    for one in (table_of_records([row], training.schema), read):
+        assert training.schema.read(one, [])["user.age"].tolist() == [33]
 
 
 def test_records_may_have_decimal_commas():

@@ -143,7 +143,7 @@ def command(
     table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
     n, schema = table.n_rows, saved.classifier.schema_
     columns = None if keep is None else wanted
-    kept = kept_columns(table, schema, id_column, columns, typed=format == "xlsx")
+    kept = kept_columns(table, schema, id_column, columns, format)
     notes.flush()
 
     # Predict block by block; each is written before the next one is predicted.

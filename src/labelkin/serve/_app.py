@@ -132,8 +132,8 @@ def _request_schema(model: dict[str, Any], limits: Limits) -> dict[str, Any]:
     }
     rows = {"type": "array", "items": row, "minItems": 1, "maxItems": limits.rows}
     return {
-        "description": "The rows may also be sent alone: as a list, or as one row or more, such "
-        "as one per line.",
+        "description": "The rows may also be sent alone: as a list, as one row or more, such as "
+        "one per line, or in another object, such as an export.",
         "type": "object",
         "properties": {"rows": rows, "explain": explain},
         "required": ["rows"],

@@ -217,7 +217,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         Parameters
         ----------
         X : DataFrame, RawTable, array-like or sparse matrix
-            The table, or a matrix of numbers. A DataFrame may hold the labels, too.
+            The table, or a matrix of numbers; arrays of more than two dimensions, such as images,
+            are flattened. A DataFrame may hold the labels, too.
         y : DataFrame, Series, array-like, str, list of str or int, default=None
             The labels: one column of 0 and 1 (or yes and no) per label, or a Series of tags, such
             as ``"a;b"`` or ``["a", "b"]``. Columns of X with the name of a label column are not

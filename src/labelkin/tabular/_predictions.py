@@ -39,7 +39,7 @@ _MAX_CELL = 32_767  # characters
 
 
 def predict_frame(
-    model: Any, X: Any, *, proba: bool = False, label_names: Sequence[str] | None = None
+    model: Any, X: Any, *, proba: bool = False, label_names: Sequence[Any] | None = None
 ) -> "pd.DataFrame":
     """Return the predictions of a multi-label classifier as a DataFrame.
 
@@ -55,9 +55,10 @@ def predict_frame(
         Samples. The index of a DataFrame becomes the index of the result.
     proba : bool, default=False
         Whether to return P(label = 1) instead of 0 and 1.
-    label_names : sequence of str, optional
+    label_names : sequence, optional
         Columns of the result. By default the columns of the DataFrame that `model` was fitted
-        to, or numbers from 0 if it was fitted to an array.
+        to, as strings (``label_names=y.columns`` keeps numbers), or numbers from 0 if it was
+        fitted to an array.
 
     Returns
     -------
@@ -126,14 +127,13 @@ def kept_columns(
     schema: Schema,
     id_column: str | None,
     wanted: list[str] | None,
-    *,
-    typed: bool = False,
-) -> dict[str, list[Any]]:
+    format: str = "csv",
+) -> dict[str, Any]:
     """Return the columns before the predictions: what identifies a row, and those to keep.
 
     By default rows have their identifier or, without one, their number, and the start of a text.
-    `wanted` may be ``["all"]`` or ``["none"]``. With `typed`, columns of numbers and of dates are
-    such; otherwise they are strings.
+    `wanted` may be ``["all"]`` or ``["none"]``. The columns are strings for the format ``csv``;
+    for others, those of numbers and of dates are such.
     """
     names = table.names or []
     # Columns that differ from those of training by case or spaces have the names of these.
@@ -151,23 +151,39 @@ def kept_columns(
         ids = {id_column: as_written(table, id_column)}
     others = texts if wanted is None else {name: as_written(table, name) for name in wanted}
     found = ids | others
-    if typed:
-        mark = "." if table.csv is None else table.csv.decimal
-        found = {name: _typed(cells, mark) for name, cells in found.items()}
+    if format != "csv":
+        found = {name: _typed(table, name, cells, format) for name, cells in found.items()}
     return found if ids else {"row": list(range(1, table.n_rows + 1))} | found
 
 
-def _typed(cells: list[str], mark: str) -> list[Any]:
+def _typed(table: RawTable, name: str, cells: list[str], format: str) -> Any:
+    """Return a column as numbers or dates if all of its cells are such; in JSON dates are strings.
+
+    The type is found once, as rows are written in blocks. A workbook holds fewer digits.
+    """
+    pandas, column = import_optional("pandas"), table.column(name)
+    is_typed = format == "parquet" and table.kind(name) in ("number", "date")
+    if format == "jsonl" and pandas.api.types.is_numeric_dtype(column.dtype):
+        is_typed = np.isfinite(column.dropna().to_numpy(float)).all()  # others are not in JSON
+    if not is_typed:
+        mark = "." if table.csv is None else table.csv.decimal
+        column = _parse_cells(cells, mark, dates=format != "jsonl")
+    if format == "parquet":
+        values = import_optional("pyarrow").array(column, from_pandas=True)
+        return pandas.arrays.ArrowExtensionArray(values)
+    return column if format == "xlsx" else pandas.array(column)
+
+
+def _parse_cells(cells: list[str], mark: str, *, dates: bool) -> list[Any]:
     """Return strings as numbers or as dates if all are such, and none is a code such as 007."""
     numbers = [cell.replace(mark, ".") for cell in cells]
     if all(map(_NUMBER.fullmatch, filter(None, numbers))):
-        return [
-            cell and (int(cell) if cell.lstrip("-").isdigit() else float(cell)) for cell in numbers
-        ]
+        kinds = [int if cell.lstrip("-").isdigit() else float for cell in numbers]
+        return [kind(cell) if cell else None for kind, cell in zip(kinds, numbers, strict=True)]
     with suppress(ValueError):  # 2024-02-30
-        if all(map(_DATE.fullmatch, filter(None, cells))):
-            kinds = {10: date.fromisoformat, 19: datetime.fromisoformat}
-            return [cell and kinds[len(cell)](cell) for cell in cells]
+        if dates and all(map(_DATE.fullmatch, filter(None, cells))):
+            kind = datetime if any(len(cell) > 10 for cell in cells) else date
+            return [kind.fromisoformat(cell) if cell else None for cell in cells]
     return cells
 
 
@@ -210,7 +226,7 @@ def frame_predictions(
     shown: list[Any] = [*map(int, names)] if nested and where.are_integers else names
     sets = [[shown[j] for j in row.nonzero()[0]] for row in labels]
     likely = (-scores).argsort(axis=1, kind="stable")[:, :top]
-    confidence, scores = row_confidence(labels, scores), scores.round(6)
+    confidence, scores = row_confidence(labels, scores), scores.astype(np.float64).round(6)
     true = {"labels", *where.columns, *(names if proba or per_label else ())}
     beside = "" if true.isdisjoint(kept) else "predicted_"
     columns, own, found = dict[str, Any](kept), dict[str, Any](), f"{beside}labels"
@@ -264,13 +280,17 @@ def write_predictions(
         return
 
     csv_form = form or CsvForm()
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
     def escaped(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
     for number, part in enumerate(parts):
         if format == "jsonl":
-            part.to_json(stream, orient="records", lines=True, force_ascii=False)
+            # pandas' to_json would write 10 digits, or cut numbers at the 15th decimal.
+            rows = np.where(part.notna(), part.astype(object), np.array(None)).tolist()
+            records = (dict(zip(part.columns, row, strict=True)) for row in rows)
+            stream.write("".join(f"{encode(record)}\n" for record in records))
         else:
             part = part if formulas else part.map(escaped).rename(columns=escaped)
             how: Any = {"index": False, "lineterminator": "\n", "header": number == 0}
@@ -288,6 +308,7 @@ def _write_parquet(parts: "Iterable[pd.DataFrame]", stream: Any) -> None:
     for part in parts:
         schema = None if writer is None else writer.schema
         rows = arrow.Table.from_pandas(part, schema, preserve_index=False)
+        rows = rows.replace_schema_metadata()  # or pandas would read columns of Arrow's types
         writer = writer or parquet.ParquetWriter(stream, rows.schema)
         writer.write_table(rows)
     writer.close()

@@ -11,7 +11,7 @@ from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form, repeats_name, respell
-from labelkin.datasets.formats._json import NO_OBJECT, fields_of
+from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.datasets.formats._numbers import is_unknown
 from labelkin.tabular._schema import Schema
 from labelkin.tabular._tags import names_in
@@ -25,12 +25,15 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
     A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
-    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers. As in a
-    file, a field of a nested object is the column ``a.b``, missing where a is None, and a text may
-    be a number with a decimal comma. Errors call the rows `source`.
+    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers, or nested
+    lists. As in a file, a field of a nested object is the column ``a.b``, missing where a is None,
+    a text may be a number with a decimal comma, and one object may hold the rows in one of its
+    fields. Errors call the rows `source`.
     """
     is_matrix = schema.columns is None
     names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
+    if [type(row) for row in rows] == [dict]:
+        rows, _ = find_rows(rows, {*names})
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents: dict[str, list[str]] = {}
@@ -48,8 +51,8 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
                 spelled, _ = respell([*record], known)
                 record = dict(zip(map(str, spelled), record.values(), strict=True))
             records.append(record)
-        elif is_matrix and isinstance(row, list) and len(row) == len(names):
-            records.append(dict(zip(names, row, strict=True)))
+        elif is_matrix and isinstance(row, list) and len(flat := _flat(row)) == len(names):
+            records.append(dict(zip(names, flat, strict=True)))
         else:
             form = "a list of {:,} numbers" if is_matrix else "an object of columns and values"
             raise FormatError(source, f"row {number} is not {form.format(len(names))}")
@@ -91,6 +94,11 @@ def _flatten(
             yield from _flatten(fields, parents, f"{name}.")
         else:
             yield name, value
+
+
+def _flat(row: list[Any]) -> list[Any]:
+    """Return the values of a list, or those in nested lists of equal lengths, such as an image."""
+    return np.array(row, dtype=object).ravel().tolist()
 
 
 def _read_value(value: Any, is_matrix: bool, source: str, name: str, row: int) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,11 +40,9 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.take(_OBJECT_BYTES * raw.count(b"{") + _ARRAY_BYTES * raw.count(b"["))
     text, encoding = decode(raw, path, options.encoding)
     try:
-        parsed = _parse(text, path)
         expected = {*map(normal_form, options.expected)}
-        parsed = _from_pandas(parsed, expected) or parsed
+        parsed, place = find_rows(_parse(text, path), expected)
         budget.take(_OBJECT_BYTES * len(parsed))
-        parsed, place = _find_rows(parsed, expected)
         labels = options.labels if isinstance(options.labels, Iterable) else ()
         kept = {*map(normal_form, split_names(labels))}
         records = [unique_fields(list(_flatten(record, budget, kept))) for record in parsed]
@@ -122,13 +120,12 @@ def _parse(text: str, path: str) -> list[dict[str, Any]]:
     return records
 
 
-def _from_pandas(records: list[dict[str, Any]], expected: set[str]) -> list[dict[str, Any]] | None:
+def _from_pandas(frame: dict[str, Any], expected: set[str]) -> list[dict[str, Any]] | None:
     """Return the rows of a DataFrame that pandas' to_json writes as one object; None: it is none.
 
     The object has the cells by column and row number, or three lists. One with an expected column
     ``a.b`` in it is a row.
     """
-    frame = records[0] if len(records) == 1 else {}
     parts = [*frame.values()]
     lists = [*parts, *frame["data"]] if {*frame} == _SPLIT and isinstance(parts[-1], list) else []
     if lists and all(isinstance(part, list) for part in lists):
@@ -144,16 +141,19 @@ def _from_pandas(records: list[dict[str, Any]], expected: set[str]) -> list[dict
     return None
 
 
-def _find_rows(records: list[Any], expected: set[str]) -> tuple[list[Any], str]:
+def find_rows(records: Sequence[Any], expected: set[str]) -> tuple[Sequence[Any], str]:
     """Return the rows in a single object, and in which of its fields, or the records themselves.
 
-    Rows may be the only list of the outermost objects with any, as in answers of web services, or
-    the fields of the object, if their names are whole numbers. An object with an expected column is
-    a row itself.
+    Rows may be the only list of the outermost objects with any, as in answers of web services, the
+    fields of the object, if their names are whole numbers, or those that pandas writes. An object
+    with an expected column is a row itself.
     """
-    if len(records) != 1 or any(
-        name == key or name.startswith(f"{key}.") for key in records[0] for name in expected
-    ):
+    if len(records) != 1 or not records[0]:
+        return records, ""
+    if rows := _from_pandas(records[0], expected):
+        return rows, ""
+    keys, _ = respell([*records[0]], expected)
+    if any(name == key or name.startswith(f"{key}.") for key in keys for name in expected):
         return records, ""
     if all(key.isdecimal() and isinstance(row, dict) for key, row in records[0].items()):
         return [*records[0].values()], ""

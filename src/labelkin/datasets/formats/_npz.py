@@ -19,7 +19,7 @@ from labelkin._utils.files import FormatError, read_unpacked, reason, shorten, s
 from labelkin._utils.names import join_names
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._columns import check_unique, normal_form
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, flatten
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
@@ -167,10 +167,8 @@ def _as_features(X: Any, budget: Budget, guesses: list[Guess]) -> Any:
     if X.ndim < 2 or X.dtype.kind not in "biuf" or not X.shape[0]:
         raise FormatError(budget.source, "X is not an array of numbers with one row per sample")
     budget.take(8 * X.size)
-    if X.ndim > 2:
-        size = " × ".join(map(str, X.shape[1:]))
-        X = X.reshape(len(X), -1)
-        guesses.append(Guess(f"X: arrays of {size} flattened to {X.shape[1]:,} features", ()))
+    X, flattened = flatten(X)
+    guesses += flattened
     return X.astype(np.float32 if X.dtype == np.float32 else np.float64)
 
 

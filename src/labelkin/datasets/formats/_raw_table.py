@@ -1,5 +1,6 @@
 """Tables with columns of any kind, and how files of them are written."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -177,7 +178,8 @@ class RawTable:
         if not hasattr(X, "columns"):
             form: Any = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
             try:
-                return cls("X", check_array(X, **form), None)
+                matrix, guesses = flatten(check_array(X, allow_nd=True, **form))
+                return cls("X", matrix, None, guesses=guesses)
             except (TypeError, ValueError) as error:
                 are_words = [isinstance(cell, str) for cell in np.asarray(X, dtype=object).ravel()]
                 if not any(are_words) and not hasattr(X, "to_frame"):
@@ -395,6 +397,14 @@ class RawTable:
             ]
             for cell in cells
         ]
+
+
+def flatten(X: Any) -> tuple[Any, list[Guess]]:
+    """Return an array with one row per sample, such as an image, and what was flattened if any."""
+    if X.ndim <= 2:
+        return X, []
+    size, n = " × ".join(map(str, X.shape[1:])), math.prod(X.shape[1:])
+    return X.reshape(len(X), n), [Guess(f"X: arrays of {size} flattened to {n:,} features", ())]
 
 
 def name_columns(

@@ -3,6 +3,7 @@
   const one = (id) => document.getElementById(id);
   const SHOWN = 200; // rows of a table
   const FIELDS = 60; // columns that a form can have
+  const NUMBER = /^[-−+.,\s]*\d[\d.,\s'’]*$/; // without a unit
   let model, table; // what /schema describes; the CSV file that was read, and its predictions
 
   function make(name, text, options = {}) {
@@ -78,7 +79,7 @@
     title.append(make("small", column.unit ?? (column.kind === "text" ? "" : column.kind)));
     const input = make(column.kind === "text" ? "textarea" : "input");
     input.dataset.column = column.name;
-    input.dataset.unit = column.unit === "%" ? "%" : "";  // others may be left out
+    input.dataset.unit = column.unit === "%" ? " %" : "";  // others may be left out
     input.autocomplete = "off";
     input.dir = "auto";
     if (column.kind === "number") input.inputMode = "decimal";
@@ -97,7 +98,7 @@
     event.preventDefault();
     const row = {};
     for (const { value, dataset } of one("fields").querySelectorAll("[data-column]"))
-      row[dataset.column] = value.trim() === "" ? null : value.includes(dataset.unit) ? value : `${value} ${dataset.unit}`;
+      row[dataset.column] = value.trim() === "" ? null : NUMBER.test(value) ? value + dataset.unit : value;
     const isEmpty = Object.keys(row).length && Object.values(row).every((value) => value === null);
     if (isEmpty) tell("Fill in at least one field.", true);
     const found = !isEmpty && await predict(JSON.stringify({ rows: [row], explain: true }), "application/json");
