@@ -22,6 +22,7 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     find_labels,
     normal_form,
+    open_names,
     respell,
     split_names,
 )
@@ -38,6 +39,7 @@ from labelkin.datasets.formats._dialect import (
     strip_units,
     unit_of,
 )
+from labelkin.datasets.formats._nested import open_objects
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
@@ -190,6 +192,7 @@ class RawTable:
                 raise type(error)(f"X must be a DataFrame{when}; {cure}") from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
+        X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
         return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
 
@@ -296,8 +299,7 @@ class RawTable:
         """
         kind, words = self.kind(name), {*self.words.get(name, ())}
         if kind not in ("number", "missing", "string"):
-            cure = f"; {spread_cure(name)}" if kind == "list" else ""
-            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         if kind == "string":
             values = self._parse_column(name, words, unit, spare)
         else:
@@ -418,11 +420,6 @@ def name_columns(
     return found, guesses, repeats
 
 
-def spread_cure(name: str) -> str:
-    """Return how a column of lists of numbers, such as embeddings, becomes features."""
-    return f"spread lists of numbers over columns, as in pandas.DataFrame([*X[{name!r}]])"
-
-
 def as_string(cell: Any) -> str:
     """Return a cell as text: whole numbers without a fraction, 3.0 like 3."""
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
@@ -477,7 +474,7 @@ def _split_columns(
         text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
         raise table.error(text, "labels")
     label_columns = find_labels(labels, names, table.source)
-    dropped = find_columns(split_names(drop, names), names, table.source)
+    dropped = find_columns(open_names(split_names(drop, names), names), names, table.source)
     if (both := np.intersect1d(label_columns, dropped)).size:
         raise table.error(f"{shorten(names[both[0]])} is both a label and dropped")
     features = np.setdiff1d(np.arange(len(names)), np.union1d(label_columns, dropped))
