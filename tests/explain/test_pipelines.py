@@ -27,7 +27,12 @@ from support.data import make_data
 
 pandas = pytest.importorskip("pandas")
 
-TEXTS = ["App crashes after Größe", "pay the Bill", "refund this bill please", "my app is slow"]
+TEXTS = [
+    "App crashes after Größe, each time that I open it",
+    "pay the Bill of last month, please",
+    "refund this bill please, as it is wrong",
+    "my app is slow since the last update",
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +74,7 @@ def test_a_table_is_explained_in_its_own_words(classifier, tickets):
     X, Y = tickets
     model = pipeline_of(classifier).fit(X, Y)
     why = explain(model, X.iloc[[0]], training=X)
-    assert why.title == '"App crashes after Größe"'
+    assert why.title == f'"{TEXTS[0]}"'
     if not isinstance(classifier, RandomForestClassifier):
         assert why.label_names == ["bug", "us"]
     assert {"App", "Größe"} <= set(why.features)
@@ -132,7 +137,7 @@ def test_texts_without_a_table():
         why = explain(model, "The APP crashes", training=TEXTS * 5)
         assert set(why.features) == {"The", "APP", "crashes"}
         assert why.title == '"The APP crashes"'
-        assert ('"App crashes after Größe"' in str(why)) == hasattr(classifier, "explain")
+        assert (f'"{TEXTS[0]}"' in str(why)) == hasattr(classifier, "explain")
 
 
 def test_matrices():

@@ -1,5 +1,7 @@
 """TableClassifier: DataFrames and files with columns of any kind, by scikit-learn's conventions."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,11 +11,18 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
 
-from labelkin import DecisionClassifier, MLkNNClassifier, TableClassifier, VPCMEClassifier
+from labelkin import (
+    DecisionClassifier,
+    MLkNNClassifier,
+    MultiLabelLogisticRegression,
+    TableClassifier,
+    VPCMEClassifier,
+)
 from labelkin.cli import main
 from labelkin.datasets import read_table
 from labelkin.persistence import load_model, save_model
 from labelkin.tabular import predict_frame, split_labels
+from labelkin.tabular._records import table_of_records
 from support.data import make_data
 from support.tables import FILM_COLUMNS, VOCABULARY, films, write_films
 
@@ -329,13 +338,64 @@ def test_offsets_written_in_dates(zone, form):
             np.testing.assert_array_equal(found, expected)
 
 
-def test_how_to_learn_from_embeddings():
-    frame = pd.DataFrame({"emb": [np.array([i, 1.0]) for i in range(10)], "y": [0, 1] * 5})
-    for columns in (None, {"emb": "number"}):
-        with pytest.raises(ValueError, match=r"as in pandas.DataFrame\(\[\*X\['emb'\]\]\)"):
-            TableClassifier(labels=["y"], columns=columns).fit(frame)
-    model = TableClassifier(MLkNNClassifier(3), labels=["y"]).fit(frame.assign(x=range(0, 20, 2)))
-    assert "pandas.DataFrame([*X['emb']])" in "".join(model.guesses_)
+def test_lists_of_numbers_are_columns(tmp_path):
+    X, Y = make_data(60, 4, 2)
+    y = pd.DataFrame(Y, columns=["a", "b"])
+    X[:, 2], X[7] = X[0, 2], np.nan  # a constant, and a missing list
+    wide = pd.DataFrame(X).rename(columns=lambda i: f"v_{i + 1}")
+    cells = [None if np.isnan(row).all() else row for row in X]
+    frame = pd.DataFrame({"v": pd.Series(cells, dtype=object)})
+    kinds = dict.fromkeys(wide, "number")
+    estimator = MultiLabelLogisticRegression(random_state=0)
+    model = TableClassifier(estimator, labels=["a", "b"]).fit(frame.join(y))
+    expected = TableClassifier(estimator, columns=kinds).fit(wide, y).predict_proba(wide)
+    assert model.columns_ == kinds
+    assert model.guesses_ == ["v: lists of 4 numbers, spread over columns v_1, v_2 and 2 more"]
+    assert TableClassifier(estimator, columns={"v": "number"}).fit(frame, y).guesses_ == []
+    rows = [{"v": cell if cell is None else cell.tolist()} for cell in cells]
+    (tmp_path / "new.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    read = read_table(tmp_path / "new.jsonl", **model.schema_.reading)
+    for new in (frame, wide, pd.DataFrame(rows), read, table_of_records(rows, model.schema_)):
+        np.testing.assert_array_equal(model.predict_proba(new), expected)
+    gone = [{"v": None}]
+    for new in (pd.DataFrame(gone), table_of_records(gone, model.schema_)):
+        np.testing.assert_array_equal(model.predict_proba(new), expected[[7]])
+    short = [rows[0], {"v": [1, 2]}]
+    for read in (lambda: pd.DataFrame(short), lambda: table_of_records(short, model.schema_)):
+        with pytest.raises(ValueError, match=r"a list of 2 numbers in row 2, .* lists of 4"):
+            model.predict(read())
+
+
+def test_lists_of_unequal_length_are_left_out():
+    frame = pd.DataFrame({"v": [[1.0] * (1 + i % 2) for i in range(10)], "x": [*range(0, 20, 2)]})
+    y = pd.DataFrame({"y": [0, 1] * 5})
+    with pytest.warns(UserWarning, match="v left out: it holds lists of numbers of unequal length"):
+        model = TableClassifier(MLkNNClassifier(3), columns={"x": "number"}).fit(frame, y)
+    assert [*model.columns_] == ["x"]
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "parquet"])
+def test_objects_are_columns_of_their_fields(form, tmp_path):
+    rng = np.random.default_rng(0)
+    cells = [{"n": float(n), "of": {"team": "ab"[int(n > 5)]}} for n in rng.integers(0, 9, 60)]
+    cells[3] = None
+    y = [[int(cell is not None and cell["n"] > 5)] for cell in cells]
+    frame = pd.DataFrame({"who": pd.Series(cells, dtype=object), "x": rng.normal(size=60)})
+    if form == "parquet":
+        frame.to_parquet(tmp_path / "t.parquet")
+        table = read_table(tmp_path / "t.parquet")
+    else:
+        table = pytest.importorskip("polars").from_pandas(frame) if form == "polars" else frame
+    model = TableClassifier(MLkNNClassifier(3)).fit(table, np.array(y))
+    assert model.columns_ == {"who.n": "number", "who.of.team": "category", "x": "number"}
+    records = table_of_records(
+        [{"who": cells[0], "x": 1.0}, {"who": None, "x": 1.0}], model.schema_
+    )
+    gone = frame.iloc[[0, 3]].assign(x=1.0)
+    np.testing.assert_array_equal(model.predict_proba(gone), model.predict_proba(records))
+    assert model.predict(gone[1:]).shape == (1, 1)
+    model = TableClassifier(MLkNNClassifier(3), columns={"who": "ignore"}).fit(table, np.array(y))
+    assert [*model.columns_] == ["x"]
 
 
 def test_dates_with_several_offsets_are_local_times():

@@ -1,7 +1,7 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +9,8 @@ import numpy as np
 from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._columns import open_names
+from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._numbers import (
     MISSING,
     are_numbers,
@@ -16,7 +18,7 @@ from labelkin.datasets.formats._numbers import (
     is_unknown,
     sign_of,
 )
-from labelkin.datasets.formats._raw_table import Guess, as_string, spread_cure
+from labelkin.datasets.formats._raw_table import Guess, as_string
 from labelkin.datasets.formats._units import (
     describe_numbers,
     in_words,
@@ -114,9 +116,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: lists of words, read as text", ("ignore",)))
         return "text"
     if kind == "list":
-        first = next(iter(table.column(name).dropna().iloc[0]), None)
-        cure = f"; {spread_cure(name)}" if isinstance(first, (int, float, np.number)) else ""
-        table.guesses.append(Guess(f"{name} left out: it holds lists{cure}", ()))
+        table.guesses.append(Guess(f"{name} left out: it holds lists", ()))
         return None
     if kind != "string":
         nested = "; labelkin.datasets.read_table reads nested JSON files" * (kind == "dict")
@@ -126,6 +126,37 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
             "columns",
         )
     return _kind_of_strings(table, name)
+
+
+def spread_columns(
+    table: RawTable, label_columns: Container[str], columns: Mapping[str, str]
+) -> dict[str, str]:
+    """Spread lists of n numbers over columns ``a_1`` to ``a_n``; return the kinds of columns.
+
+    `columns` are those that the user chose, by name; that of an object a is the kind of all columns
+    ``a.b``. Labels stay as they are, and lists of unequal length are left out.
+    """
+    columns, names = dict(columns), table.names or []
+    for name in () if table.is_matrix else names:
+        is_free = name not in label_columns and columns.get(name, "number") == "number"
+        if not is_free or table.column(name).dtype != object or table.kind(name) != "list":
+            continue
+        lists = read_lists(table.column(name)) or []
+        sizes = {*map(len, lists)} - {0}
+        parts = [f"{name}_{i}" for i in range(1, max(sizes, default=0) + 1)]
+        if len(sizes) > 1 and name not in columns:
+            text = f"{name} left out: it holds lists of numbers of unequal length"
+            table.guesses.append(Guess(text, ("ignore",), True))
+            columns[name] = "ignore"
+        if len(sizes) == 1 and {*names}.isdisjoint(parts):
+            table.data = spread_lists(table.data, name, lists, parts)
+            table.names = [*table.data.columns]
+            if columns.pop(name, None) is None:
+                text = f"{name}: lists of {plural(len(parts), 'number')}, spread over columns"
+                table.guesses.append(Guess(f"{text} {join_names(parts, 2)}", ("ignore",)))
+            columns |= dict.fromkeys(parts, "number")
+    names = table.names or []
+    return {one: kind for name, kind in columns.items() for one in open_names([name], names)}
 
 
 def find_constant(table: RawTable, names: Iterable[str]) -> list[str]:
@@ -378,10 +409,12 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     words = [*map(count_words, distinct)]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
-    # Answers of any length, unless they list several ones.
-    are_answers = 10 * len(distinct) <= len(values) and not are_many
-    are_answers = are_answers and ";" not in "".join(distinct)
-    if are_answers or (is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS):
+    # Answers such as "between 1 and 3 years" have more words, but do not list several ones.
+    are_answers = (
+        10 * len(distinct) <= len(values) and not are_many and ";" not in "".join(distinct)
+    )
+    most = 2 * _MAX_CATEGORY_WORDS if are_answers else _MAX_CATEGORY_WORDS
+    if is_repeated and np.mean(words) <= most:
         doubts = _find_doubts(name, distinct)
         if are_many and not doubts:
             doubts = [Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))]

@@ -1,6 +1,5 @@
 """Rows given as Python values, such as those of a JSON request, as a table."""
 
-import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, normal_form, repeats_name, respell
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.datasets.formats._numbers import is_unknown
-from labelkin.tabular._schema import Schema
+from labelkin.tabular._schema import Schema, wrong_length
 from labelkin.tabular._tags import names_in
 
 _MAX_VALUES = 50_000_000  # 400 MB
@@ -36,17 +35,20 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
         rows, _ = find_rows(rows, {*names})
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
-    parents: dict[str, list[str]] = {}
-    for name in names:
-        for dot in re.finditer(r"\.", name):
-            parents.setdefault(name[: dot.start()], []).append(name)
+    parents = schema.parents
     records, known = [], {*names, *schema.identifiers}
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict) and schema.feature_names is not None:
             record = dict(_flatten(row, parents))
             for name in parents.keys() & record.keys():
-                if record[name] in NO_OBJECT:
-                    record = dict.fromkeys(parents[name]) | record
+                value, parts = record[name], parents[name]
+                if value in NO_OBJECT:
+                    record = dict.fromkeys(parts) | record
+                elif isinstance(value, list) and parts[0] == f"{name}_1":
+                    if len(value) != len(parts):
+                        text = wrong_length(name, len(value), len(parts), number)
+                        raise FormatError(source, text)
+                    record |= zip(parts, value, strict=True)
             if not known <= record.keys():
                 spelled, _ = respell([*record], known)
                 record = dict(zip(map(str, spelled), record.values(), strict=True))

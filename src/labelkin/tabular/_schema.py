@@ -1,7 +1,9 @@
 """What a model's input looks like, found from a table once and then required of others."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, takewhile
 from typing import Any, get_args
 
 import numpy as np
@@ -19,7 +21,8 @@ from labelkin.datasets.formats._columns import (
     normal_form,
     repeats_name,
 )
-from labelkin.datasets.formats._raw_table import Guess, spread_cure
+from labelkin.datasets.formats._nested import read_lists, spread_lists
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
@@ -28,6 +31,7 @@ from labelkin.tabular._kinds import (
     find_identifiers,
     find_kind,
     find_title,
+    spread_columns,
 )
 from labelkin.tabular._measured import (
     Measured,
@@ -120,6 +124,19 @@ class Schema:
         likely = [self.encoding] if self.encoding else None
         return named | {"encoding": likely, "decimal": comma, "zero_based": self.zero_based}
 
+    @property
+    def parents(self) -> dict[str, list[str]]:
+        """Columns of an object a, ``a.b``, and of a list v, ``v_1`` to ``v_n``, by its name."""
+        found = dict[str, list[str]]()
+        for name in self.feature_names or ():
+            for dot in re.finditer(r"\.", name):
+                found.setdefault(name[: dot.start()], []).append(name)
+        numbers = {*self.of_kind("number")}
+        for name in [name for name in numbers if name.endswith("_1")]:
+            parts = (f"{name[:-1]}{i}" for i in count(1))
+            found.setdefault(name[:-2], [*takewhile(numbers.__contains__, parts)])
+        return found
+
     def of_kind(self, *kinds: str) -> list[str]:
         """Return the names of the columns of these kinds."""
         return [name for name, found in (self.columns or {}).items() if found in kinds]
@@ -162,7 +179,9 @@ class Schema:
                     f"columns={{{name!r}: {chosen!r}}}: no such kind."
                     f"{did_you_mean(str(chosen), known)} The kinds are {', '.join(known)}."
                 )
-        names = _feature_names(table, set(label_columns), columns)
+        label_columns = {*label_columns}
+        columns = spread_columns(table, label_columns, columns)
+        names = _feature_names(table, label_columns, columns)
         if table.is_matrix and all(kind == "ignore" for kind in columns.values()):
             if scale == "robust":
                 raise ArgumentError(
@@ -202,11 +221,9 @@ class Schema:
         kinds: dict[str, Kind] = {name: kind for name, kind in found.items() if kind is not None}
         if not kinds:
             kept = next((name for name in names if table.kind(name) != "list"), None)
-            cure = (
-                f"keep one with columns={{{kept!r}: 'number'}}" if kept else spread_cure(names[0])
-            )
+            cure = f"; keep one with columns={{{kept!r}: 'number'}}" if kept else ""
             text = "no feature column is left besides labels, identifiers, lists and columns that"
-            raise table.error(f"{text} are empty or the same in all rows; {cure}", "columns")
+            raise table.error(f"{text} are empty or the same in all rows{cure}", "columns")
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
         texts = {n: [text or "" for text in table.strings(n)] for n in kinds if kinds[n] == "text"}
@@ -263,6 +280,7 @@ class Schema:
         if self.columns is None:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
+        self._open(table)
         needs_all = is_strict or table.is_matrix
         if absent := _check_present(table, list(self.columns), needs_all, self.ignored):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
@@ -296,6 +314,22 @@ class Schema:
         with_gaps = [name for name in present if gaps[name]]
         _note_gaps(table, sum(gaps.values()), with_gaps, notes)
         return pandas.DataFrame(found)
+
+    def _open(self, table: RawTable) -> None:
+        """Spread lists of numbers, and missing lists and objects, over the columns of the model."""
+        parents, names = self.parents, {*(table.names or ())}
+        known = () if table.is_matrix else (parents.keys() & names) - {*(self.columns or ())}
+        for name in known:
+            parts, kind = parents[name], table.kind(name)
+            is_list = kind == "list" and parts[0] == f"{name}_1"
+            lists = read_lists(table.column(name)) if is_list or kind == "missing" else None
+            if lists is None or not names.isdisjoint(parts):
+                continue
+            for row, one in enumerate(lists, start=1):
+                if len(one) not in (0, len(parts)):
+                    raise table.error(wrong_length(name, len(one), len(parts), row))
+            table.data = spread_lists(table.data, name, lists, parts)
+            table.names = [*table.data.columns]
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data
@@ -341,6 +375,14 @@ class Schema:
             raise table.error(text)
         _note_gaps(table, missing, [], notes)
         return matrix
+
+
+def wrong_length(name: str, length: int, expected: int, row: int) -> str:
+    """Return what is wrong with a list of numbers, such as an embedding by another program."""
+    return (
+        f"column {shorten(name)} holds a list of {plural(length, 'number')} in row {row}, and the "
+        f"model was fitted on lists of {expected:,}"
+    )
 
 
 def _feature_names(

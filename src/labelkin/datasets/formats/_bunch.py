@@ -18,6 +18,7 @@ from labelkin.datasets.formats._columns import (
     fill_missing_labels,
     find_columns,
     find_labels,
+    open_names,
     split_names,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, NO_YES, Guess, RawTable
@@ -70,7 +71,7 @@ def _split_columns(
         text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
         raise table.error(text, "labels")
     label_columns = find_labels(labels, names, table.source)
-    dropped = find_columns(split_names(drop, names), names, table.source)
+    dropped = find_columns(open_names(split_names(drop, names), names), names, table.source)
     if (both := np.intersect1d(label_columns, dropped)).size:
         raise table.error(f"{shorten(names[both[0]])} is both a label and dropped")
     features = np.setdiff1d(np.arange(len(names)), np.union1d(label_columns, dropped))

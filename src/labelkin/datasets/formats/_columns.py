@@ -72,6 +72,15 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
     return np.sort(np.array(found, dtype=np.intp))
 
 
+def open_names(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Return the wanted columns, in the place of an object a those of its fields, such as a.b."""
+    found = list[str]()
+    for name in wanted:
+        fields = [one for one in names if one.startswith(f"{name}.")] if name not in names else []
+        found += fields or [name]
+    return found
+
+
 def _suggestion(name: str, names: Sequence[str]) -> str:
     parts = split_names(name)
     if len(parts) > 1 and {*map(normal_form, parts)} <= {*names}:

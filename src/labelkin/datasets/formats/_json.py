@@ -12,7 +12,7 @@ from labelkin._utils.optional import import_optional
 from labelkin._utils.untrusted import iter_json, unique_fields
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column, make_table
-from labelkin.datasets.formats._columns import normal_form, respell, split_names
+from labelkin.datasets.formats._columns import normal_form, repeats_name, respell, split_names
 from labelkin.datasets.formats._dialect import decode
 from labelkin.datasets.formats._raw_table import (
     Guess,
@@ -69,7 +69,8 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     guesses += [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
     fields = dict(zip(map(str, spelled), names, strict=True))
     names = [*fields]
-    absent = _left_out(names, options, path)
+    listed = {key for one in records for key, cell in one.items() if isinstance(cell, list)}
+    absent = _left_out(names, {name for name in names if fields[name] in listed}, options, path)
     if absent:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
         names += absent
@@ -91,14 +92,16 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     return found
 
 
-def _left_out(names: list[str], options: Options, path: str) -> list[str]:
+def _left_out(names: list[str], lists: set[str], options: Options, path: str) -> list[str]:
     """Return the expected columns that no record has, as writers leave out empty fields.
 
     There are none if all columns are others, which is refused later, or one has a similar name.
+    Those that are parts of one of the `lists`, such as v_1 of v, are not absent.
     """
     labels = options.labels if isinstance(options.labels, Iterable) else ()
     expected = dict.fromkeys(map(normal_form, options.expected))
     absent = [name for name in expected if name not in {*names, *split_names(labels)}]
+    absent = [name for name in absent if not repeats_name(name, lists)]
     others = [name for name in names if name not in expected]
     is_misspelt = any(did_you_mean(name, absent) for name in others)
     return [] if is_misspelt or len(absent) == len(expected) else absent

@@ -6,6 +6,7 @@ from typing import Any
 from labelkin._utils.files import FormatError, reason
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._nested import open_objects
 from labelkin.datasets.formats._raw_table import Options, RawTable, name_columns
 
 _ROWS = 10_000  # read at once
@@ -65,9 +66,11 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     try:
         # Without pandas' own metadata, which would hide the columns of an index.
         table = pyarrow.concat_tables(tables).rename_columns(names)
-        frame = table.to_pandas(ignore_metadata=True)
+        frame = open_objects(table.to_pandas(ignore_metadata=True))
     except Exception as error:
         raise FormatError(path, f"pandas cannot hold this table ({reason(error)})") from None
+    names, renamed, _ = name_columns(frame.columns, str(path), options.known)
+    frame, guesses = frame.set_axis(names, axis=1), guesses + renamed
     return RawTable(
         str(path), frame, names, decimal=options.decimal, guesses=guesses, repeats=repeats
     )

@@ -23,6 +23,7 @@ from labelkin.datasets.formats._columns import (
     respell,
 )
 from labelkin.datasets.formats._dialect import Encoding
+from labelkin.datasets.formats._nested import open_objects
 from labelkin.datasets.formats._numbers import (
     guess_decimal,
     is_number,
@@ -193,6 +194,7 @@ class RawTable:
                 raise type(error)(f"X must be a DataFrame{when}; {cure}") from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
+        X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
         return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
 
@@ -299,8 +301,7 @@ class RawTable:
         """
         kind, words = self.kind(name), {*self.words.get(name, ())}
         if kind not in ("number", "missing", "string"):
-            cure = f"; {spread_cure(name)}" if kind == "list" else ""
-            raise self.error(f"column {shorten(name)} holds {kind}, not numbers{cure}")
+            raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         if kind == "string":
             values = self._parse_column(name, words, unit, spare)
         else:
@@ -436,11 +437,6 @@ def name_columns(
     repeats = {new: name for new, name in zip(found, names, strict=True) if name and new != name}
     guesses += [Guess(text, ())] if changed else []
     return found, guesses, repeats
-
-
-def spread_cure(name: str) -> str:
-    """Return how a column of lists of numbers, such as embeddings, becomes features."""
-    return f"spread lists of numbers over columns, as in pandas.DataFrame([*X[{name!r}]])"
 
 
 def as_string(cell: Any) -> str:
