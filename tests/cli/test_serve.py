@@ -12,6 +12,9 @@ import urllib.request
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 pytest.importorskip("typer")
 pytest.importorskip("pyarrow")
@@ -270,6 +273,20 @@ def test_a_model_of_numbers_without_names(tmp_path):
     nested = X[:2, :, None, None].tolist()  # as images are
     assert predict(client, *nested) == predict(client, *X[:2].tolist())
     assert "not a list of 5 numbers" in error_of(client, [[1, 2], [3, 4, 5]])
+
+
+def test_a_missing_text_of_a_model_that_prepares_columns_itself(folder, tmp_path, capsys):
+    frame = pd.read_csv(folder / "movies.csv")
+    words = ColumnTransformer([("words", TfidfVectorizer(), "plot")])
+    model = make_pipeline(words, MLkNNClassifier()).fit(frame, frame[list(VOCABULARY)])
+    path = tmp_path / "own.labelkin"
+    save_model(model, path)
+    frame.assign(plot=frame["plot"].where(frame.index != 1)).to_csv(tmp_path / "new.csv")
+    assert main(["predict", str(path), str(tmp_path / "new.csv"), "-q"]) == 2
+    answer = error_of(client_of(path), {"plot": PLOT}, {"plot": None})
+    for error in (capsys.readouterr().err, answer):
+        assert "values are missing in plot (row 2)" in error
+        assert "which the model's own preparation may not take ('NoneType'" in error
 
 
 @pytest.mark.parametrize("word", ["n/a", "N/A", "-", "?", "unknown", " "])

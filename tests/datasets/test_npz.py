@@ -227,3 +227,6 @@ def test_an_unreadable_file_of_labels_is_named(tmp_path):
     np.savez(tmp_path / "labels.npz", y=np.ones((3, 2)))
     with pytest.raises(FormatError, match=r"labels\.npz: not a readable file of arrays"):
         read(tmp_path / "X.npy", y=str(tmp_path / "labels.npz"))
+    (tmp_path / "y.csv").write_text("a,b\n1,0\n")
+    with pytest.raises(FormatError, match=r"y\.csv: y= takes a file that np\.save or"):
+        read(tmp_path / "X.npy", y=str(tmp_path / "y.csv"))

@@ -6,8 +6,10 @@ import random
 import sys
 import zipfile
 
+import numpy as np
 import pytest
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures
 
 from labelkin import MLkNNClassifier
 from labelkin.persistence import load_model, model_info, save_model
@@ -174,6 +176,32 @@ def test_own_types_must_be_named(tmp_path):
     save_model(model, path, trusted=[own])
     refused(path, rf"names {own}")
     assert isinstance(load_model(path, trusted=[own]), Mine)
+
+
+def test_a_public_name_is_as_good_as_the_path_of_a_private_module(tmp_path):
+    X, _ = make_data(30)
+    kinds, path = (Normalizer, PolynomialFeatures), tmp_path / "m.labelkin"
+    model = make_pipeline(*(kind() for kind in kinds)).fit(X)
+    public = [f"sklearn.preprocessing.{kind.__name__}" for kind in kinds]
+    private = [f"{kind.__module__}.{kind.__name__}" for kind in kinds]
+    with pytest.raises(ValueError, match=f"holds {', '.join(private)}, which"):
+        save_model(model, path)
+    save_model(model, path, trusted=public)
+    refused(path, "If you trust the file, load it in Python with load_model")
+    for trusted in (public, private):
+        found = load_model(path, trusted=trusted).transform(X)
+        np.testing.assert_array_equal(found, model.transform(X))
+
+
+@pytest.mark.parametrize("function", [lambda X: X, MLkNNClassifier().get_params, "__main__"])
+def test_functions_that_would_not_be_found_are_not_saved(function, tmp_path, monkeypatch):
+    if function == "__main__":
+        monkeypatch.setattr(sys.modules["__main__"], "Mine", Mine, raising=False)
+        monkeypatch.setattr(Mine, "__module__", "__main__")
+        function = Mine
+    name = f"{function.__module__}.{function.__qualname__}"
+    with pytest.raises(ValueError, match=f"{name} would not be found .* from a module"):
+        save_model(FunctionTransformer(function), tmp_path / "m.labelkin")
 
 
 @pytest.mark.parametrize(

@@ -166,12 +166,13 @@ class SavedModel:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Name the model file in errors that only a damaged one causes."""
+        """Name the model file in errors of the model that say nothing of the rows."""
         try:
             yield
         except (ArithmeticError, AttributeError, LookupError, TypeError) as error:
             raise ValueError(
-                f"{self.path}: the model fails on these rows ({reason(error)}); is it damaged?"
+                f"{self.path}: the model fails on these rows ({reason(error)}); it may be damaged, "
+                "or have a preparation of its own that does not take missing values."
             ) from error
 
 

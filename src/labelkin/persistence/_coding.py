@@ -8,7 +8,9 @@ there are no cycles.
 """
 
 import math
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -98,7 +100,7 @@ class Encoder:
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return "name", self._name(value)
         state = value.__getstate__() or {}
-        if not isinstance(state, dict):
+        if not (isinstance(state, dict) and hasattr(value, "__dict__")):
             raise ValueError(f"{kind.__name__} has a state that is not a dictionary")
         state = {key: self.encode(part) for key, part in state.items() if key != "_sklearn_version"}
         return "object", [self._name(kind), state]
@@ -116,8 +118,15 @@ class Encoder:
         path = f"{kind.__module__}.{kind.__qualname__}"
         public = kind.__name__ if object_path(kind.__name__) == path else None
         name = self._names.get(path, public)
-        if name is None and path not in self._trusted:
-            self.unknown.add(path)
+        if name is None:
+            module, _, attribute = path.rpartition(".")
+            is_found = getattr(sys.modules.get(module), attribute, None) is kind
+            if path not in self._trusted:
+                self.unknown.add(path)
+                is_found = is_found and module != "__main__"  # which is another one elsewhere
+            if not is_found:  # a lambda, or a method of an object
+                cure = "import a function or class from a module"
+                raise ValueError(f"{path} would not be found when it is loaded; {cure}")
         return name or path
 
 
@@ -256,6 +265,17 @@ class Decoder:
             raise UnknownTypeError(name)
         module, _, attribute = (path or name).rpartition(".")
         return getattr(import_module(module), attribute)
+
+
+def paths_of(names: Iterable[str]) -> set[str]:
+    """Return names of types and functions, and the paths of the modules that define them."""
+    found = {*names}
+    for name in [*found]:
+        module, _, attribute = name.rpartition(".")
+        with suppress(Exception):  # another name than that of a type or function
+            kind = getattr(import_module(module), attribute)
+            found.add(f"{kind.__module__}.{kind.__qualname__}")
+    return found
 
 
 class UnknownTypeError(ValueError):

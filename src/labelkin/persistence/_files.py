@@ -19,9 +19,8 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, open_for_writing, read_bytes, reason
 from labelkin._utils.labels import label_names_of
 from labelkin._utils.limits import check_archive, max_unpacked, read_part, too_large
-from labelkin._utils.names import join_names
 from labelkin._utils.untrusted import check_json
-from labelkin.persistence._coding import Decoder, Encoder, UnknownTypeError
+from labelkin.persistence._coding import Decoder, Encoder, UnknownTypeError, paths_of
 from labelkin.persistence._types import check_label_names
 
 FORMAT = 3
@@ -82,9 +81,10 @@ def save_model(
     details : dict, optional
         Anything that JSON can hold; :func:`model_info` returns it.
     trusted : iterable of str, optional
-        Full names of further types in the model, such as your own estimator's. The same
-        names must be given to :func:`load_model`. Without them such a model is refused here
-        rather than when it is loaded.
+        Full names of further types and functions in the model, such as your own estimator's. The
+        same names must be given to :func:`load_model`. Without them such a model is refused here
+        rather than when it is loaded. Those of ``__main__``, lambdas, and methods of objects
+        would not be found when it is loaded: import a function or class from a module.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def save_model(
         "label_names": names,
         "details": details or {},
     }
-    trusted = set(trusted)
+    trusted = paths_of(trusted)
     encoder = Encoder(trusted)
     try:
         check_label_names(names or ())
@@ -128,7 +128,7 @@ def save_model(
         ) from error
     if encoder.unknown:
         raise ValueError(
-            f"this {type(model).__name__} holds {join_names(sorted(encoder.unknown))}, which "
+            f"this {type(model).__name__} holds {', '.join(sorted(encoder.unknown))}, which "
             "load_model would refuse; if you trust it, name it with trusted= in save_model and "
             "load_model."
         )
@@ -204,12 +204,13 @@ def load_model(
         if archive.getinfo(_MODEL).file_size > limit:
             raise ValueError(too_large(limit, f"its {_MODEL}"))
         content = json.loads(read_part(archive, _MODEL))
-        model = Decoder(read_part(archive, _NUMBERS), trusted).decode_all(content)
+        model = Decoder(read_part(archive, _NUMBERS), paths_of(trusted)).decode_all(content)
     except UnknownTypeError as error:
         raise FormatError(
             path,
             f"it names {error}, which labelkin {labelkin.__version__} does not load; nothing was "
-            "loaded. If you trust the file, name it with trusted=",
+            f"loaded. If you trust the file, load it in Python with load_model(path, trusted="
+            f"['{error}']), and with any other names that were given to save_model",
         ) from None
     except Exception as error:  # JSON, zip, arrays, checks: each has its own kinds
         raise _damaged(path, error) from error

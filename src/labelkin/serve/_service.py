@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelkin import TableClassifier
+from labelkin._utils.files import FormatError
 from labelkin.datasets import RawTable, parse_table
 from labelkin.datasets.formats._raw_table import CsvForm
 from labelkin.rows import as_dense
@@ -133,7 +134,10 @@ class Service:
         thousands of labels only the most probable ones have their probabilities.
         """
         names = self.model.label_columns_.names
-        labels, scores = map(as_dense, self.model.predict_with_scores(rows.features[part]))
+        try:
+            labels, scores = map(as_dense, self.model.predict_with_scores(rows.features[part]))
+        except FormatError as error:  # the model does not take missing values
+            raise BadRows(str(error)) from None
         listed = np.broadcast_to(np.arange(len(names)), scores.shape)
         if len(names) > _LABELS:
             listed = (-scores).argsort(axis=1, kind="stable")[:, :_CANDIDATES]

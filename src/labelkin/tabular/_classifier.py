@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_n_features, check_is_fitted, has_fit_parameter
 
+from labelkin._utils.files import FormatError, reason
 from labelkin._utils.labels import (
     MANY_LABELS,
     check_label_order,
@@ -482,15 +483,29 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         function.
         """
         features = self._read(X)
-        if self.device not in (None, "cpu"):
-            labels, scores = predict_on_device(self.pipeline_, features, self.device)
-        else:
-            labels, scores = labels_and_scores(self.pipeline_, features)
+        try:
+            if self.device not in (None, "cpu"):
+                labels, scores = predict_on_device(self.pipeline_, features, self.device)
+            else:
+                labels, scores = labels_and_scores(self.pipeline_, features)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if not (gaps := self._name_gaps(X, features)):
+                raise
+            text = f"values are missing in {gaps}, which the model's own preparation may not take"
+            raise FormatError("the rows", f"{text} ({reason(error, 100)})") from error
         if not sparse.issparse(scores):  # those of thousands of labels are
             scores = scores.reshape(labels.shape)  # those of one label may have one dimension
         if self._decision is not None:
             labels = self._decision.apply(scores).astype(int)
         return labels, scores
+
+    def _name_gaps(self, X: Any, features: Any) -> str:
+        """Return where values are missing that the model prepares itself, those of texts first."""
+        columns = {name: features[name].isna().to_numpy() for name in self.schema_.of_kind("raw")}
+        names = [name for name, gaps in columns.items() if gaps.any()]
+        names.sort(key=lambda name: features[name].dtype.kind == "f")
+        index: Any = RawTable.of(X).data.index if names else ()
+        return join_names([f"{name} (row {index[columns[name]][0] + 1})" for name in names], 3)
 
     def count_training_rows(self, X: Any) -> int:
         """Return how many rows are among those of ``fit``; for many of these, an estimate."""

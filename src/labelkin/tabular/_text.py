@@ -104,10 +104,10 @@ class TextEmbedding(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     embed : callable, default=None
-        A function from a list of texts to an array with one row per text, such as the method
-        ``encode`` of a model of sentence-transformers. None: the mean of the static embeddings of
-        a text's tokens, 256 numbers, which the package wordllama contains; nothing is downloaded
-        (``pip install 'labelkin[text]'``).
+        A function from a list of texts to an array with one row per text, such as one that calls
+        the method ``encode`` of a model of sentence-transformers; it can be saved if it is one of
+        a module. None: the mean of the static embeddings of a text's tokens, 256 numbers, which
+        the package wordllama contains; nothing is downloaded (``pip install 'labelkin[text]'``).
 
     Attributes
     ----------

@@ -57,8 +57,11 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
             arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y is not None and y not in arrays:
-            file = y
-            arrays[y] = _read_array(read_unpacked(y), budget)
+            file, labels = y, read_unpacked(y)
+            if not labels.startswith((b"\x93NUMPY", b"PK")):
+                text = "y= takes a file that np.save or SciPy's save_npz wrote (.npy or .npz)"
+                raise FormatError(y, text, None, "y")
+            arrays[y] = _read_array(labels, budget)
     except (FormatError, OSError):
         raise
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
