@@ -447,6 +447,61 @@ def sparse_arrays(path):
     np.save(path.with_name("y.npy"), [[t in tags for t in TOPICS] for tags in SETS])
 
 
+def projekte(path):
+    """Amounts with points between thousands only, in a file with semicolons."""
+    budgets = [f"{5 + 7 * i % 190}.000" for i in range(N)]
+    columns = {"Budget EUR": budgets, "Beschreibung": TEXTS, "Themen": joined(", ")}
+    pd.DataFrame(columns).to_csv(path, index=False, sep=";", encoding="cp1252")
+
+
+def contracts(path):
+    """Terms in months and years, and end dates of which many are open."""
+    pytest.importorskip("openpyxl")
+    ends = ["unbefristet" if i % 3 == 0 else f"{day:%d.%m.%Y}" for i, day in enumerate(DAYS)]
+    terms = ["1 Monat", "6 Monate", "2 Jahre"] * (N // 3)
+    columns = {"Frist": terms, "Ende": ends, "Text": TEXTS, "Klauseln": joined("\n")}
+    pd.DataFrame(columns).to_excel(path, index=False)
+
+
+def stock(path):
+    """Weights in g and kg, and prices in thousands and millions."""
+    weights = [f"{100 + 7 * i} g" if i % 3 else f"{1 + i / 100:.2f} kg" for i in range(N)]
+    prices = [f"£{900 + i}k" if i % 2 else f"£{1 + i / 10:.1f}m" for i in range(N)]
+    columns = {"Weight": weights, "Price": prices, "Name": TEXTS, "tags": joined(", ")}
+    pd.DataFrame(columns).to_csv(path, index=False)
+
+
+def assay(path):
+    """Measurements in several units, with limits of detection, and labels that are unknown."""
+    marks = {t: [[0, 1, None][i % 3 if t not in SETS[i] else 1] for i in range(N)] for t in TOPICS}
+    doses = [f"<{0.05} µM" if i % 9 == 0 else f"{i + 1} nM" for i in range(N)]
+    doses[1::2] = [f"{i / 10:.1f} μM" for i in range(1, N, 2)]
+    pd.DataFrame({"IC50": doses, "note": TEXTS} | marks).to_csv(path, index=False)
+
+
+def statistics_office(path):
+    """Footnotes that are not padded with delimiters."""
+    tags = joined("; ")
+    rows = [f"{text}\t{i},5\t{tags[i]}" for i, text in enumerate(TEXTS)]
+    notes = ["__________", "© Statistisches Amt, 2024", "Stand: 14.03.2025"]
+    path.write_text("\n".join(["Text\tAnteil\tThemen", *rows, *notes]) + "\n", encoding="utf-16")
+
+
+def embedded(path):
+    """Objects and lists of numbers in the columns of a Parquet file, and durations."""
+    vectors = [
+        [float(t in tags) + NUMBERS[i, 0] / 9 for t in TOPICS] for i, tags in enumerate(SETS)
+    ]
+    columns = {
+        "vector": vectors,
+        "user": [{"karma": i % 7, "name": f"u{i}"} for i in range(N)],
+        "wait": pd.to_timedelta(NUMBERS[:, 1] ** 2, unit="h").round("s"),
+        "title": TEXTS,
+        "tags": SETS,
+    }
+    pd.DataFrame(columns).to_parquet(path)
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -493,6 +548,12 @@ FILES = [
     ("issues.json", issues, ["--labels", "labels"], 3, "milestone.open"),
     ("machine.csv", machine, ["--labels", NAMED], 3, "5 cells of Temperature [K] read as missing"),
     ("X.npz", sparse_arrays, [], 3, "labels from y.npy"),
+    ("projekte.csv", projekte, ["--labels", "Themen"], 3, "thousands separated in Budget EUR"),
+    ("contracts.xlsx", contracts, ["--labels", "Klauseln"], 3, "in Monate, converted from Jahre"),
+    ("stock.csv", stock, ["--labels", "tags"], 3, "Weight: numbers in g, converted from kg"),
+    ("assay.csv", assay, ["--labels", NAMED], 3, "'<0.05 µM' read as the number"),
+    ("bezirke.tsv", statistics_office, ["--labels", "Themen"], 3, "3 lines below the table"),
+    ("embedded.parquet", embedded, ["--labels", "tags"], 3, "vector: lists of 3 numbers"),
 ]  # fmt: skip
 
 
