@@ -23,6 +23,7 @@ from labelkin.datasets.formats._numbers import (
     guess_decimal,
     has_thousands,
     have_commas,
+    have_digits,
     is_number,
     other_mark,
     parse_number,
@@ -187,6 +188,7 @@ def make_table(
     columns = cells | {name: _plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
     texts = {name: _distinct(cells[name]) for name in names if columns[name].type == "string"}
+    texts = {name: values for name, values in texts.items() if have_digits(values)}
     points = [name for name in names if columns[name].type == "double"]
     shown = [*texts.values()]
     if decimal is None and all(_may_be_grouped(cells[name]) for name in points):

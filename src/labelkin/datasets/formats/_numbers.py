@@ -1,7 +1,8 @@
 """Numbers as people write them: decimal marks, separated thousands, currencies and units."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 from labelkin._utils.files import shorten
 from labelkin.datasets.formats._units import (
@@ -69,6 +70,7 @@ _UNKNOWN = {
     *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
     *("неизвестно", "不明", "未回答", "未知"),
 }
+_SAMPLE = 1000  # values of a column from which it is told whether they may be numbers
 # With fewer different numbers than this, a word such as unknown may be one of a few categories.
 _MIN_NUMBERS = 20
 # One to three digits, a mark and three digits: 1,234 may be a thousand or little more than one.
@@ -165,6 +167,12 @@ def is_unknown(cell: str) -> bool:
     return cell.strip() in MISSING or cell.strip().casefold() in _UNKNOWN
 
 
+def have_digits(values: Iterable[str]) -> bool:
+    """Return whether most of the first values of a column have a digit, as numbers have."""
+    first = [*islice(values, _SAMPLE)]
+    return 2 * sum(re.search(r"\d", value) is not None for value in first) >= len(first)
+
+
 def has_thousands(cell: str, decimal: str) -> bool:
     """Return whether the thousands of a number are separated."""
     bare = _UNITS.sub("", cell).strip()
@@ -173,7 +181,7 @@ def has_thousands(cell: str, decimal: str) -> bool:
     )
 
 
-def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None) -> str | None:
+def guess_decimal(columns: Iterable[Collection[str]], delimiter: str | None = None) -> str | None:
     """Return the decimal mark that the values of string columns show; None: they show none.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
@@ -185,7 +193,7 @@ def guess_decimal(columns: Iterable[Iterable[str]], delimiter: str | None = None
     """
     has_point = is_open = False
     for values in columns:
-        written, unit = strip_units(values)
+        written, unit = strip_units(values) if have_digits(values) else ({}, "")
         texts = [text.strip() for text, _ in written.values()]
         pointed = [text for text in texts if "." in text]
         are_groups = bool(pointed) and all(map(_POINT_THOUSANDS.fullmatch, pointed))
