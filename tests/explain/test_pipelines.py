@@ -28,7 +28,6 @@ from support.data import make_data
 pandas = pytest.importorskip("pandas")
 
 TEXTS = ["App crashes after Größe", "pay the Bill", "refund this bill please", "my app is slow"]
-TEXT = {"text": "text"}
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_a_table_is_explained_in_its_own_words(classifier, tickets):
 
 def test_a_linear_model_of_a_table_names_columns_and_values(tickets):
     X, Y = tickets
-    why = TableClassifier(MultiLabelLogisticRegression(), columns=TEXT).fit(X, Y).explain(X.iloc[0])
+    why = TableClassifier(MultiLabelLogisticRegression()).fit(X, Y).explain(X.iloc[0])
     parts = {name for name, _ in why.strongest_features("us", 10)}
     assert {f"country = {X['country'][0]}", f"size = {X['size'][0]:g}", "Größe"} <= parts
 
@@ -170,7 +169,7 @@ def test_images():
 
 def test_a_classifier_of_tables(tickets):
     X, Y = tickets
-    model = TableClassifier(KernelRidgeLOOClassifier(random_state=0), columns=TEXT).fit(X, Y)
+    model = TableClassifier(KernelRidgeLOOClassifier(random_state=0)).fit(X, Y)
     why = model.explain(X.iloc[0], training=X)
     assert why.label_names == ["bug", "us"]
     assert {"App", "size", "country"} <= set(why.features)
@@ -199,7 +198,7 @@ def test_a_classifier_of_tables_inside_others(classifier, tickets):
         paid=pandas.array([pandas.NA, True, False] * 20, dtype="boolean"),
         wait=pandas.to_timedelta(np.arange(60) % 7, unit="min"),
     )
-    table = TableClassifier(classifier, columns=TEXT)
+    table = TableClassifier(classifier)
     alone = explain(clone(table).fit(X, Y), X.head(1))
     for model in (
         GridSearchCV(table, {"trend": [False]}, cv=2),

@@ -986,3 +986,26 @@ def test_the_column_by_which_rows_are_known(names, title):
     frame = pd.DataFrame({name: texts.get(name, short) for name in [*names, "x", "a"]})
     schema = find_training_data(frame, ["a"], columns=dict.fromkeys(names, "text")).schema
     assert schema.title == title
+
+
+def test_numbers_that_may_be_codes_are_named():
+    n = 60
+    data = table(
+        code=[(4021, 5100, 7300)[i % 3] for i in range(n)],
+        stars=[1 + i % 5 for i in range(n)],
+        year=[2019 + i % 4 for i in range(n)],
+        phone=[f"0{30 + i % 7} {340_000 + 17 * i}" for i in range(n)],
+        y=[0, 1] * (n // 2),
+    )
+    assert find(data).columns == dict.fromkeys(("code", "stars", "year"), "number")
+    assert guesses_of(data)[:1] == ["code: numbers, of which only 3 differ"]
+    assert "phone left out: an identifier" in guesses_of(data)
+
+
+def test_the_year_of_dates_of_several_years_is_named():
+    for n_days, is_said in ((3, False), (30, True)):
+        data = table(when=pd.date_range("2022-01-01", periods=40, freq=f"{n_days}D"), y=[0, 1] * 20)
+        assert find(data, trend=True).trend
+        assert "the year of when is not used" not in guesses_of(data)
+        find(data)
+        assert ("the year of when is not used" in guesses_of(data)) == is_said

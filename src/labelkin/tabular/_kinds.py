@@ -227,10 +227,15 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
 
 
 def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
-    """Return a guess if whole numbers are few and far apart, so that they may be codes."""
+    """Return a guess if a few whole numbers of three digits or more recur, as codes do.
+
+    Years do so, too, but their order counts.
+    """
     values = np.unique(numbers[np.isfinite(numbers)])
     are_few = 2 < len(values) <= _MAX_CATEGORIES and 10 * len(values) <= len(numbers)
-    if not are_few or (values % 1).any() or np.ptp(values) < 10 * len(values):
+    if not are_few or (values % 1).any() or values[0] < 100:
+        return []
+    if values[0] >= 1900 and values[-1] < 2100:
         return []
     return [Guess(f"{name}: numbers, of which only {len(values)} differ", ("category",))]
 
@@ -409,12 +414,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     words = [*map(count_words, distinct)]
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
-    # Answers such as "between 1 and 3 years" have more words, but do not list several ones.
-    are_answers = (
-        10 * len(distinct) <= len(values) and not are_many and ";" not in "".join(distinct)
-    )
-    most = 2 * _MAX_CATEGORY_WORDS if are_answers else _MAX_CATEGORY_WORDS
-    if is_repeated and np.mean(words) <= most:
+    if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         doubts = _find_doubts(name, distinct)
         if are_many and not doubts:
             doubts = [Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))]
