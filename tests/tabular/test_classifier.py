@@ -270,6 +270,10 @@ def test_rows_in_another_order_than_the_labels_are_noted():
         small().fit(X[::-1], y)
     small().fit(X[::-1], y[::-1])
     small().fit(X[1::2], y[1::2].reset_index(drop=True))
+    levels = pd.MultiIndex.from_product([["a", "b"], range(len(X) // 2)])
+    small().fit(X.set_index(levels), y)
+    with pytest.warns(UserWarning, match="matched by position"):
+        small().fit(X.set_index(levels)[::-1], y.set_index(levels))
 
 
 def test_a_lazy_frame_is_refused():

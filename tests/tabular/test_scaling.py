@@ -108,6 +108,10 @@ def test_a_category_in_another_spelling_is_the_same():
     shown = "'GOLDPLUS' as 'Gold plus', 'silver' as 'Silver'"
     assert notes[1] == f"X: values of plan are read as those of training rows: {shown}"
     assert notes[2].endswith("it is not used there: 'BASIC'")
+    most = table.assign(plan=["Silver"] * 60 + ["Basic"] * 20)
+    model = TableClassifier(MultiLabelLogisticRegression(random_state=0)).fit(most, y)
+    model.read_rows(RawTable.of(new.tail(2).assign(plan="other")), notes)
+    assert notes[-1].endswith("that no training row has; it counts as 'Silver': 'other'")
 
 
 def test_rows_without_a_category_have_the_usual_labels(tmp_path):

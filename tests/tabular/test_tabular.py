@@ -91,7 +91,7 @@ def test_few_words_among_many_dates_are_missing_values():
         schema.read(pd.DataFrame({"w": ["soon"]}))
     notes = []  # of a command: other words are missing, too, if they are few
     schema.read(pd.DataFrame({"w": ["3-MAR-1987"] * 3 + ["soon"]}), notes)
-    assert notes[0] == "X: words in w read as missing: 'soon'"
+    assert notes[0] == "X: cells of w read as missing: 'soon'"
     # One word may be frequent; of several, the user decides.
     frequent = table(w=["open"] * 30 + cells, y=[0, 1] * 35)
     assert find(frequent).columns == {"w": "date"}
@@ -115,7 +115,7 @@ def test_few_words_among_many_numbers_are_missing_values():
         schema.read(pd.DataFrame({"w": ["many"]}))
     notes = []  # of a command: other words are missing, too, if they are few
     assert np.isnan(schema.read(pd.DataFrame({"w": ["3", "tbd", "4", "5"]}), notes)["w"][1])
-    assert notes[0] == "X: words in w read as missing: 'tbd'"
+    assert notes[0] == "X: cells of w read as missing: 'tbd'"
     assert notes[1].startswith("X: 1 missing value in w: in a model, each counts as the")
     with pytest.raises(ValueError, match="holds 'tbd' in row 1, not a number"):
         schema.read(pd.DataFrame({"w": ["tbd"]}), notes)
@@ -582,7 +582,8 @@ def test_a_date_before_many_spaces_takes_linear_time():
         "sexta-feira, 14 de março de 2025 14:05", "14 de marzo del 2025, 14:05",
         "2025. március 14. 14:05", "14 марта 2025 г., 14:05", "14. 3. 2025 14:05",
         "2025. 03. 14. 14:05", "Freitag, den 14. März 2025 14:05", "14 marca 2025 r. 14:05",
-        "14.03.2025 р. 14:05",
+        "14.03.2025 р. 14:05", "Fr, 14.03.2025 14:05", "Fri 2025-03-14 14:05",
+        "14/Mar/2025:14:05:00 +0000",
     ],
 )  # fmt: skip
 def test_dates_with_words(text):
@@ -1009,3 +1010,19 @@ def test_the_year_of_dates_of_several_years_is_named():
         assert "the year of when is not used" not in guesses_of(data)
         find(data)
         assert ("the year of when is not used" in guesses_of(data)) == is_said
+
+
+@pytest.mark.parametrize("kind", ["category", "text"])
+def test_words_for_missing_values_are_such_from_any_source(kind, tmp_path):
+    """A file, a DataFrame and a request hold the same rows."""
+    cells = ["-", "NA", "red", "blue", " red", None] * 10
+    frame = pd.DataFrame({"c": cells, "x": np.arange(60) / 7, "y": [0, 1] * 30})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    read = []
+    for data in (frame, read_table(tmp_path / "t.csv")):
+        schema = find_training_data(data, "y", columns={"c": kind}).schema
+        records = [{"c": cell, "x": 1} for cell in cells]
+        read += [schema.read(new)["c"] for new in (data, table_of_records(records, schema))]
+    expected = [None, None, "red", "blue", " red" if kind == "text" else "red", None] * 10
+    for column in read:
+        assert [None if pd.isna(cell) else cell for cell in column] == expected

@@ -282,7 +282,7 @@ def test_ngrams_are_not_exported(with_ngrams, tmp_path):
     pytest.importorskip("onnx")
     from labelkin.onnx import save_onnx
 
-    with pytest.raises(ValueError, match="and ngrams set to none"):
+    with pytest.raises(ValueError, match="--embedding none --ngrams none"):
         save_onnx(with_ngrams, tmp_path / "model.onnx")
 
 

@@ -110,7 +110,8 @@ def list_remarks(found: "Evaluation") -> list[str]:
         remarks.append(
             f"{plural(len(chance), 'label')} {'is' if len(chance) == 1 else 'are'} ranked no "
             f"better than by chance ({join_names(chance, _NAMES)}; average precision is about the "
-            "share of rows): a column that tells may be missing, or read in the wrong way"
+            "share of rows): another method may find them, a column that tells may be missing, or "
+            "a column may be read in the wrong way"
         )
     poor = [one for one in judged if (one["f1"] or 0) < _POOR_F1 and one["label"] not in chance]
     if poor and decides_above_half(found) and "macro_f1" in found.metrics and found.decisions:

@@ -46,7 +46,8 @@ def _tfidf_vectorizer(step: TfidfVectorizer, rows: Tensor) -> Tensor:
     for name in unusual:
         raise ValueError(
             f"TfidfVectorizer with {name}={getattr(step, name)!r} cannot be exported to ONNX; keep "
-            "it in Python and export the steps after it."
+            "it in Python and export the steps after it, or leave the column of texts out when the "
+            "model is fitted."
         )
     texts = _with_another(rows, "one")
     if step.lowercase or step.strip_accents:

@@ -108,8 +108,8 @@ def _passthrough(step: Any, rows: Any) -> Any:
 @convert.register(NGrams)
 def _embedding(step: Any, rows: Any) -> Any:
     raise ValueError(
-        "Embeddings and n-grams of texts cannot be exported to ONNX: fit the model with embedding "
-        "and ngrams set to none."
+        "Embeddings and n-grams of texts cannot be exported to ONNX: fit the model with "
+        "embedding='none' and ngrams='none' (labelkin fit --embedding none --ngrams none)."
     )
 
 

@@ -418,18 +418,28 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     @property
     def categories_(self) -> dict[str, list[str]]:
         """The values of each column of categories that the model was fitted on."""
-        names = self.schema_.of_kind("category")
-        if not names:
-            return {}
-        encoder = self.pipeline_[0].named_transformers_["category"].named_steps["encode"]
-        return dict(zip(names, ([*map(str, found)] for found in encoder.categories_), strict=True))
+        found = [[*map(str, known)] for known in getattr(self._encoder, "categories_", ())]
+        return dict(zip(self.schema_.of_kind("category"), found, strict=True))
+
+    @property
+    def _encoder(self) -> Any:
+        """What encodes categories; None: there are none."""
+        if not self.schema_.of_kind("category"):
+            return None
+        return self.pipeline_[0].named_transformers_["category"].named_steps["encode"]
+
+    def _usual_categories(self) -> dict[str, str]:
+        """Return the category that more than half of the training rows have, by column."""
+        names, usual = self.schema_.of_kind("category"), getattr(self._encoder, "usual_", ())
+        found = zip(names, usual, strict=True)
+        return {name: str(usual[0]) for name, usual in found if usual}
 
     def list_new_categories(self, features: Any) -> list[str]:
         """Return one sentence for each column with categories that no training row has.
 
         So are missing ones where every training row has one. Other spellings have one of their own.
         """
-        found = []
+        found, usual = [], self._usual_categories()
         for name, known in self.categories_.items():
             if name not in features:
                 continue
@@ -446,10 +456,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
                 rows = f"{len(new):,} of {plural(len(features), 'row')}"
                 values = join_names([repr(value) for value in new.unique()], 3)
                 has = "has" if len(new) == 1 else "have"
-                text = (
-                    f"{rows} {has} a value of {name} that no training row has; it is not used there"
+                use = (
+                    f"it counts as {usual[name] or None!r}"
+                    if name in usual
+                    else "it is not used there"
                 )
-                found.append(f"{text}: {values}")
+                text = f"{rows} {has} a value of {name} that no training row has; {use}: {values}"
+                found.append(text)
         return found
 
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
@@ -560,7 +573,7 @@ def _has_other_order(X: Any, y: Any) -> bool:
     other: Any = getattr(y, "index", None)
     if not hasattr(one, "equals") or not hasattr(other, "equals") or one.equals(other):
         return False
-    return one.is_unique and len(one) == len(other) and bool(one.isin(other).all())
+    return one.is_unique and len(one) == len(other) and {*one} == {*other}
 
 
 def _names_of(model: Any) -> tuple[str, ...]:

@@ -23,14 +23,17 @@ from labelkin._utils.labels import is_missing
 _ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
 _OFFSET = re.compile(r"(?:Z|UTC|GMT)?(?:([+-]\d{1,2})(?::?(\d{2}))?)?")
 _TIME = (
-    r"(?:(?:T|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
+    r"(?:(?:[T:]|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
     rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
 # A space may follow a point, as in 12. 3. 2025, and a word for year the year, as in 2025 г.
 _GAP, _ERA = r"(?:(?<=\.)\s)?", r"(?:\s?(?:г(?:ода)?|р(?:оку)?|r(?:oku)?)\b\.?)?"
-_YEAR_FIRST = re.compile(rf"\s*(\d{{4}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{1,2}})\.?{_TIME}\s*")
+_WEEKDAY = r"\s*+(?:[^\W\d_]{2,12}[.,]*+\s++)?"  # Do, 14.03.2025
+_YEAR_FIRST = re.compile(
+    rf"{_WEEKDAY}(\d{{4}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{1,2}})\.?{_TIME}\s*"
+)
 _YEAR_LAST = re.compile(
-    rf"\s*(\d{{1,2}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{4}}|\d{{2}}){_ERA}{_TIME}\s*"
+    rf"{_WEEKDAY}(\d{{1,2}})([-/.]){_GAP}(\d{{1,2}})\2{_GAP}(\d{{4}}|\d{{2}}){_ERA}{_TIME}\s*"
 )
 _CHARACTERS = re.compile(r"(\d{4})[年년]\s?(\d{1,2})[月월]\s?(\d{1,2})[日일]")  # 2025年3月14日
 # 14 Mar 2025, 14-Mar-25, March 14, 2025 or 14 de marzo de 2025; a weekday may stand before each.

@@ -51,7 +51,7 @@ def row_hashes(
     if isinstance(X, list) or hasattr(X, "columns"):
         columns = {"": X} if isinstance(X, list) else {name: X[name] for name in X.columns}
         cells = [
-            [_as_text(cell, (kinds or {}).get(name, ""), is_exact) for cell in column]
+            [_as_text(cell, (kinds or {}).get(name, ""), is_exact) for cell in _values(column)]
             for name, column in columns.items()
         ]
         rows = zip(*cells, strict=True)
@@ -61,8 +61,15 @@ def row_hashes(
     return [blake2b(part, digest_size=8).hexdigest() for part in parts]
 
 
+def _values(column: Any) -> Any:
+    """Return the cells of a column, as Python's types if it is one of numbers."""
+    return column.tolist() if hasattr(column, "tolist") else column
+
+
 def _as_text(cell: Any, kind: str, is_exact: bool) -> str:
     """Return a cell of a column of a kind in one notation, whichever type it has."""
+    if type(cell) is float and cell == cell and is_exact:  # most often
+        return repr(cell)
     if is_missing(cell):
         return ""
     if isinstance(cell, (bool, int, float, np.number, np.bool_)):

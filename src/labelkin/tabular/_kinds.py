@@ -412,12 +412,17 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     if not are_codes and _holds_numbers(table, name):
         return "number"
     words = [*map(count_words, distinct)]
+    n_numbers = sum(_BEGINS_WITH_NUMBER.match(value) is not None for value in distinct)
+    are_measured = are_many and n_numbers >= 0.9 * len(distinct) and not are_codes
+    remark = ", though it holds numbers; write one number in each cell, in one unit"
+    remark = remark if are_measured and np.mean(words) <= 2 * _MAX_CATEGORY_WORDS else ""
     are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         doubts = _find_doubts(name, distinct)
         if are_many and not doubts:
-            doubts = [Guess(f"{name}: {len(distinct):,} categories", ("text", "ignore", "group"))]
+            text = f"{name}: {len(distinct):,} categories{remark}"
+            doubts = [Guess(text, ("text", "ignore", "group"), bool(remark))]
         table.guesses += doubts
         return "category"
     if is_identifier(table, name):
@@ -427,11 +432,6 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         table.guesses.append(Guess(f"{name}: codes", ("text", "ignore")))
         return "category"
     has_tags = 10 * sum(_HTML.search(value) is not None for value in distinct) > len(distinct)
-    markup = " with HTML tags, which are read as words" if has_tags else ""
-    n_numbers = sum(_BEGINS_WITH_NUMBER.match(value) is not None for value in distinct)
-    are_measured = len(distinct) > _MAX_CATEGORIES and n_numbers >= 0.9 * len(distinct)
-    if are_measured and np.mean(words) <= 2 * _MAX_CATEGORY_WORDS:
-        markup = ", though it holds numbers; write one number in each cell, in one unit"
-    guess = Guess(f"{name}: text{markup}", ("category", "ignore"), are_measured)
-    table.guesses.append(guess)
+    tags = " with HTML tags, which are read as words" if has_tags else ""
+    table.guesses.append(Guess(f"{name}: text{tags}{remark}", ("category", "ignore"), bool(remark)))
     return "text"

@@ -9,7 +9,7 @@ import numpy as np
 from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._numbers import is_unknown
+from labelkin.datasets.formats._numbers import MISSING, is_unknown
 from labelkin.datasets.formats._units import in_words, is_currency, ratio
 from labelkin.tabular._dates import (
     as_days,
@@ -81,8 +81,11 @@ def read_column(
             raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
         return cells, cells
     cells = table.strings(name)
-    if kind == "category":  # spaces around a value are no part of it
-        cells = np.array([cell if cell is None else cell.strip() for cell in cells], dtype=object)
+    if kind in ("category", "text"):  # spaces around a value, and words such as NA, are none of it
+        bare = [cell and cell.strip() for cell in cells]
+        bare = [None if cell in MISSING else cell for cell in bare]
+        cells = np.array(bare if kind == "category" else cells, dtype=object)
+        cells[[cell is None for cell in bare]] = None
     if "date" not in kind:
         return cells, None
     day_first = is_turned != (kind == "day_first_date")
@@ -195,7 +198,9 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
     Numbers that are not written, as in a DataFrame, are taken as they are.
     """
     signs = table.percent_signs(name)
-    wrong = np.zeros(len(numbers), bool) if signs is None else signs != expected
+    if signs is None:
+        return
+    wrong = signs != expected
     for row in np.flatnonzero(wrong & (np.nan_to_num(numbers) != 0)):
         shown = f"{numbers[row]:g}" if expected else f"{100 * numbers[row]:g} %"
         has = "no percent sign; write it like 25 %" if expected else "a percent sign; leave it out"

@@ -301,16 +301,17 @@ class Schema:
                 cells, numbers[name] = read_measured(table, name, kind, known[name], spare, notes)
             else:
                 cells, _ = read_column(table, name, kind, None, spare)
-            found[name] = pandas.Series(cells, dtype=cells.dtype)
+            is_float = cells.dtype.kind == "f"  # of strings, pandas would change the type
+            found[name] = cells if is_float else pandas.Series(cells, dtype=cells.dtype)
         for name, read in table.words.items():
             own = known[name].words if name in known else ()
             if others := [shorten(word, 20) for word in read if word not in own]:
-                text = f"words in {name} read as missing: {join_names(others, 3)}"
+                text = f"cells of {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
         note_outside(table, columns, known, self.n_rows, notes)
         present = [name for name in self.of_kind("number") if name not in table.absent]
-        gaps = {name: int(found[name].isna().sum()) for name in present}
+        gaps = {name: int(np.isnan(found[name]).sum()) for name in present}
         with_gaps = [name for name in present if gaps[name]]
         _note_gaps(table, sum(gaps.values()), with_gaps, notes)
         return pandas.DataFrame(found)

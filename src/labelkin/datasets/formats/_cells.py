@@ -355,7 +355,8 @@ def _find_second_header(
     for name, after, cell, column in zip(first, followed, second, columns, strict=True):
         below = column.slice(2, _SAMPLE_ROWS)
         values = _distinct(below)
-        if cell is not None and values == [cell]:  # a choice of a survey, where it is chosen
+        # A choice of a survey, where it is chosen.
+        if cell is not None and values == [cell] and not is_number(cell):
             has_choices = True
             continue
         is_named = name or cell or column is columns[0]  # which may be an index
@@ -520,7 +521,7 @@ def _plain_values(cells: Any) -> Any:
     if numbers is None:
         truth = cast(pyarrow.bool_())
         return cells if truth is None else truth
-    zeros = trimmed.filter(compute.match_substring_regex(trimmed, "^0[0-9]+$"))
+    zeros = trimmed.filter(compute.match_substring_regex(trimmed, r"^0\d+([.]\d+)?$"))
     if len(zeros):
         length, padded = (compute.min_max(compute.utf8_length(x)).as_py() for x in (trimmed, zeros))
         if length["min"] == length["max"] or padded["max"] > max(2, length["min"]):

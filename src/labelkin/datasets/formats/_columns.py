@@ -3,6 +3,7 @@
 import difflib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,10 @@ def respell(
     for wanted in {*map(normal_form, expected)} - {*names}:
         absent.setdefault(fold(wanted), []).append(wanted)
     folded = [name and fold(name) for name in names]
+    counts = Counter(folded)
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):
-        if name and key and len(absent.get(key, ())) == folded.count(key) == 1:
+        if name and key and len(absent.get(key, ())) == counts[key] == 1:
             (found[place],) = absent[key]
             changed.append((name, absent[key][0]))
     return found, changed

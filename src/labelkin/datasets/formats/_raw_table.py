@@ -33,9 +33,10 @@ from labelkin.datasets.formats._numbers import (
     sign_of,
 )
 from labelkin.datasets.formats._units import (
-    in_words,
     is_currency,
+    not_in,
     ratio,
+    ratio_to_name,
     split_unit,
     without_limit,
 )
@@ -262,8 +263,11 @@ class RawTable:
 
     def kind(self, name: str) -> str:
         """Return ``number``, ``string``, ``date``, ``list``, ``missing``, or a type's name."""
-        types = import_optional("pandas").api.types
         column = self.column(name)
+        if _is_plain(column):  # of tables of thousands of columns, most are
+            values = column.to_numpy()
+            return "missing" if len(values) and (values != values).all() else "number"  # NaN
+        types = import_optional("pandas").api.types
         if column.dtype == "category":
             column = column.astype(object)
         if len(column) and column.isna().all():
@@ -299,14 +303,16 @@ class RawTable:
         Times of day and durations are hours. The numbers of strings may have this unit. Up to a
         share `spare` of the cells may be other words, which become missing and are kept in `words`.
         """
-        kind, words = self.kind(name), {*self.words.get(name, ())}
+        column, words = self.column(name), {*self.words.get(name, ())}
+        kind = "number" if _is_plain(column) else self.kind(name)
         if kind not in ("number", "missing", "string"):
             raise self.error(f"column {shorten(name)} holds {kind}, not numbers")
         if kind == "string":
             values = self._parse_column(name, words, unit, spare)
         else:
-            pandas, column = import_optional("pandas"), self.column(name)
-            if (inferred := pandas.api.types.infer_dtype(column, skipna=True)) in _TIMES:
+            pandas = import_optional("pandas")
+            inferred = "" if _is_plain(column) else pandas.api.types.infer_dtype(column)
+            if inferred in _TIMES:
                 written = column.map(str, na_action="ignore") if inferred == "time" else column
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
                 self.units = self.units | {name: "hours"}
@@ -319,13 +325,13 @@ class RawTable:
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone and cell not in words:
-                    values[row] = self._parse(cell, unit) if isinstance(cell, str) else cell
+                    values[row] = self._parse(name, cell, unit) if isinstance(cell, str) else cell
             except (ValueError, TypeError) as error:
                 wrong.append(row)
                 is_refused = isinstance(error, _RefusedNumberError)
                 if is_refused or len(wrong) > spare * column.notna().sum():
                     first = row if is_refused else wrong[0]
-                    why = error if is_refused else "not a number" + in_words(unit)[len("numbers") :]
+                    why = error if is_refused else not_in(unit)
                     shown = shorten(str(column.iloc[first]), 30)
                     text = f"column {shorten(name)} holds {shown} in row {first + 1}, {why}"
                     raise self.error(text) from None
@@ -334,7 +340,7 @@ class RawTable:
             self.words = self.words | {name: [*words, *others]}
         return values
 
-    def _parse(self, cell: str, unit: str) -> float:
+    def _parse(self, name: str, cell: str, unit: str) -> float:
         """Return a number in the unit; ValueError is raised for a word."""
         if is_unknown(cell):
             return np.nan
@@ -342,8 +348,9 @@ class RawTable:
         value = parse_cell(number, self.decimal or ".")
         # An amount of a currency is taken where there was none.
         factor = 1.0 if not unit and is_currency(own) else ratio(own, unit)
+        factor = ratio_to_name(own, name) if factor is None and not unit else factor
         if factor is None:
-            raise _RefusedNumberError(f"not a number{in_words(unit)[len('numbers') :]}")
+            raise _RefusedNumberError(not_in(unit))
         if self.decimal is None and may_be_thousands(number):
             whole = re.sub("[.,]", "", number)
             text = f"which may be {whole} or {value:g}; write it without a mark between thousands"
@@ -354,14 +361,16 @@ class RawTable:
         """Return the decimal mark; if it is not known, what these columns show of it, if any."""
         if self.decimal is not None:
             return self.decimal
-        columns = [self.column(name) for name in names if self.kind(name) == "string"]
+        columns = {name: self.column(name) for name in names}
+        others = [name for name, one in columns.items() if not _is_plain(one)]
+        strings = [columns[name] for name in others if self.kind(name) == "string"]
         return guess_decimal(
-            {c for c in one if isinstance(c, str)} for one in columns if one.dtype != "category"
+            {c for c in one if isinstance(c, str)} for one in strings if one.dtype != "category"
         )
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""
-        if self.kind(name) == "string":
+        if not _is_plain(self.column(name)) and self.kind(name) == "string":
             cells = self.strings(name)
             return np.array([cell is not None and sign_of(cell) == "%" for cell in cells])
         if self.percentages is None:
@@ -406,6 +415,11 @@ def flatten(X: Any) -> tuple[Any, list[Guess]]:
         return X, []
     size, n = " × ".join(map(str, X.shape[1:])), math.prod(X.shape[1:])
     return X.reshape(len(X), n), [Guess(f"X: arrays of {size} flattened to {n:,} features", ())]
+
+
+def _is_plain(column: Any) -> bool:
+    """Return whether a column holds numbers in NumPy's types."""
+    return isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf"
 
 
 def name_columns(

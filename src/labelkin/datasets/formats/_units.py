@@ -16,15 +16,24 @@ CURRENCY = (
 _IS_CURRENCY = re.compile(CURRENCY)
 _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
 _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
-_SIGNS |= {"PLN": "zł"}
+_SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
+_SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²"}
 CLOCK = re.compile(
     r"\s*+(-?)(?:(\d{1,4}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
-    r"(?:\s*+([AaPp])\.?[Mm]\.?)?\s*",
+    r"(?:\s*+([AaPp])\.?[Mm]\.?|\s*+Uhr|\s*+h)?\s*",
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
+# 8h30, 1 h 7 min, 2 hours 5 minutes and, before Uhr, 8.30.
+_HOURS_MINUTES = re.compile(
+    r"\s*(\d{1,4})(?:\s*(?:h|hrs?|hours?|[Ss]td\.?|[Ss]tunden?|heures?|horas?)\s*([0-5]?\d)"
+    r"\s*(?:m|min\.?|mins|minutes?|[Mm]inuten?|minutos?)?|\.([0-5]\d)\s+Uhr)\s*"
+)
 _ISO = re.compile(r"\s*P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?\s*")
-_LIMIT = re.compile(r"\s*+[<>≤≥~≈]=?\s*(?=[-+.,]?\d|[$£€¥])")
+_LIMIT = re.compile(
+    r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
+)
+_SQUARE = re.compile(r"\bsq\.?\s?(ft|mi|km|m)\b\.?")
 # A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
 # letter stands apart: 101A is a code.
 _NUMBER = r"[-+]?\d[\d.,'’ \u00a0\u202f]*?"
@@ -38,6 +47,10 @@ _AMOUNT = re.compile(
     rf"\s*({CURRENCY})?\s*({_NUMBER})\s*([kK]|T(?=€)|[Tt]sd\.?|[mM]n?|[Mm]io\.?|[bB]n|[Mm]rd\.?)?"
     rf"\s*({CURRENCY})?\s*"
 )
+# Credits and debits, in English and, after two decimals, in German; or 5.00-, as SAP writes it.
+_ACCOUNT = re.compile(
+    rf"\s*[-+]?({_NUMBER})\s*(?:CR|Cr|(DR|Dr))\s*|\s*[-+]?(\d[\d.,]*[.,]\d\d)(?:\s?H|(\s?S|-))\s*"
+)
 _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
@@ -46,7 +59,7 @@ MAX_QUANTITY = 40
 _HOURS = {
     1 / 3600: "s sec second sekunde seconde segundo secondo",
     1 / 60: "min minute minuto minuut",
-    1: "h hr hour std stunde heure hora ora uur",
+    1: "h hr hour std stunde heure hora ora uur uhr",
     24: "d day tag jour día dia giorno dag",
     168: "wk week woche semaine semana settimana",
     730.5: "month mon monat mois mes mese mês maand",
@@ -54,34 +67,44 @@ _HOURS = {
 }
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
 _WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6)}
-_WORDS |= {"in": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
+_WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
 _PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1}
+_PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _PREFIXES |= {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "": 1.0}
 _BASES = {"g", "m", "l", "L", "M", "mol", "B", "W", "Wh", "J", "Hz", "V", "A", "Pa"}
+_CASED = ("kg", "mg", "km", "cm", "mm", "ml", "kB", "MB", "GB", "TB", "kWh", "kHz", "MHz", "GHz")
+_USUAL = {unit.lower(): unit for unit in _CASED}
 
 
 def without_limit(cell: str) -> str:
-    """Return a cell without the sign before a limit: 0.5 for <0.5, which is all that is known."""
+    """Return a cell without the sign of a limit: 0.5 for <0.5, ca. 0.5 or 0.5+."""
     found = _LIMIT.match(cell)
-    return cell[found.end() :] if found else cell
+    cell = cell[found.end() :] if found else cell
+    return cell[:-1] if re.fullmatch(r"[\d.,]*\d\+", cell) else cell
 
 
 def split_unit(cell: str) -> tuple[str, str]:
     """Return a number and its unit: € beside 5 €, kg, /20 of 17/20, hours of 8:30, or nothing.
 
-    £1.2m are 1.2 M£. A percent sign stays with the number.
+    £1.2m are 1.2 M£. A percent sign stays with the number. Debits are negative: 5.00 DR, 5,00 S
+    and 5.00-.
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
     if duration := _ISO.fullmatch(cell):  # as pandas writes it in JSON
         days, hours, minutes, seconds = (float(part or 0) for part in duration.groups())
         cell = f"{days:.0f} days {hours:.0f}:{minutes:02.0f}:{seconds:06.3f}"
+    elif written := _HOURS_MINUTES.fullmatch(cell):
+        cell = f"{written[1]}:{int(written[2] or written[3]):02}"
     if CLOCK.fullmatch(cell):
         return cell, "hours"
+    if booked := _ACCOUNT.fullmatch(cell):
+        return "-" * bool(booked[2] or booked[4]) + (booked[1] or booked[3]), ""
     amount = _AMOUNT.fullmatch(cell)
     if amount and bool(amount[1]) != bool(amount[4]):
         prefix = _THOUSAND_FOLD[amount[3][0].lower()] if amount[3] else ""
         return amount[2], prefix + common_form(amount[1] or amount[4])
+    cell = _SQUARE.sub(r"\1²", cell) if "sq" in cell else cell
     found = _MEASURE.fullmatch(cell)
     if found is None:
         return cell, ""
@@ -106,12 +129,19 @@ def ratio(unit: str, to: str) -> float | None:
     return 1.0 if not unit or _is_same(unit, to) else None
 
 
+def ratio_to_name(unit: str, name: str) -> float | None:
+    """Return the same for the unit that the name of a column states, as in weight_kg or Age (y)."""
+    words = reversed(re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name))
+    found = (ratio(unit, word) for word in words)
+    return next((factor for factor in found if factor is not None), None)
+
+
 @lru_cache
 def _is_same(first: str, second: str) -> bool:
     """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
     first, second = common_form(first), common_form(second)
     short, long = sorted((first.casefold(), second.casefold()), key=len)
-    is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s", long[len(short) :])
+    is_ending = re.fullmatch(r"[^\W\d_]{0,2}" if len(short) > 2 else "s?", long[len(short) :])
     return first == second or (len(short) > 1 and long.startswith(short) and bool(is_ending))
 
 
@@ -119,18 +149,26 @@ def _is_same(first: str, second: str) -> bool:
 def _size_of(unit: str) -> tuple[str, float] | None:
     """Return what a unit measures, and its size; None: it is not known."""
     unit, slash, per = unit.partition("/")
+    if not unit:
+        return None
     if slash:  # mg/l
-        found = _size_of(unit) if unit else None
+        found = _size_of(unit)
         return found and (f"{found[0]}/{per}", found[1])
+    if unit in _WORDS:
+        return _WORDS[unit]
     for end in (0, 1, 2):  # of a plural
         word = unit.casefold()[: len(unit) - end]
-        if word in _WORDS and (end == 0 or len(word) > 2):
+        if word in _WORDS and len(word) > 1 + (end > 0):
             return _WORDS[word]
+    power = " ²³".find(unit[-1]) + 1
+    if power > 1 and (side := _size_of(unit[:-1])):
+        return f"{side[0]}{unit[-1]}", side[1] ** power
     for prefix, size in _PREFIXES.items():
         base = unit.removeprefix(prefix)
         if prefix + base == unit and (base in _BASES or is_currency(base)):
             return base.lower() if base == "L" else base, size
-    return None
+    usual = _USUAL.get(unit.lower(), unit)
+    return None if usual == unit else _size_of(usual)
 
 
 def main_unit(units: Iterable[str]) -> str:
@@ -144,6 +182,13 @@ def main_unit(units: Iterable[str]) -> str:
 def is_currency(unit: str) -> bool:
     """Return whether a unit is a currency."""
     return _IS_CURRENCY.fullmatch(unit) is not None
+
+
+def not_in(unit: str) -> str:
+    """Return what is wrong with a cell that is no number in a unit."""
+    if unit == "hours":
+        return "not a time or a duration"
+    return "not a number" + in_words(unit).removeprefix("numbers")
 
 
 def in_words(unit: str) -> str:

@@ -281,14 +281,15 @@ def headline(comparison: Comparison) -> str:
         return f"{only} was run on {plural(n, 'dataset')}, with no other method to compare it with."
     if n < 2:
         row = scores.iloc[0].sort_values(ascending=False, kind="stable")
-        first, second = (
-            f"{method_title(str(name))} ({value * measure.sign * measure.scale:.2f})"
-            for name, value in row.iloc[:2].items()
-        )
-        return (
-            f"On {scores.index[0]}, {first} is best in {what}, before {second}; "
-            "one dataset does not show how they compare on others."
-        )
+        shown = [f"({value * measure.sign * measure.scale:.2f})" for value in row]
+        titles = [method_title(str(name)) for name in row.index]
+        n_best = shown.count(shown[0])
+        best = listing(titles[:n_best])
+        verb = "is" if n_best == 1 else "are"
+        text = f"On {scores.index[0]}, {best} {shown[0]} {verb} best in {what}"
+        if n_best < k:
+            text += f", before {titles[n_best]} {shown[n_best]}"
+        return f"{text}; one dataset does not show how they compare on others."
     return rank_sentence(scores, what)
 
 
