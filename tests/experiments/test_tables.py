@@ -1,5 +1,6 @@
 import csv
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -292,6 +293,13 @@ def test_headline_over_datasets(comparison):
 def test_headline_of_little(datasets, methods, words):
     frame = check_results(paper_results(datasets, methods))
     assert words in headline(Comparison.of(frame))
+
+
+def test_headline_of_a_tie():
+    frame = check_results(paper_results(["yeast"], ["mlknn", "vpcme", "clr"]))
+    frame.loc[frame["method"] != "clr", "average_precision"] = 1.0
+    words = r"On yeast, (VPCME and ML-kNN|ML-kNN and VPCME) \(100.00\) are best in .*, before CLR"
+    assert re.match(words, headline(Comparison.of(frame)))
 
 
 def test_headline_of_methods_without_a_common_dataset():
