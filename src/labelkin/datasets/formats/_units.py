@@ -55,7 +55,7 @@ _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
 
-# Hours in units of time, in English, German, French, Spanish, Italian, Portuguese and Dutch.
+# Sizes of units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
 _HOURS = {
     1 / 3600: "s sec second sekunde seconde segundo secondo",
     1 / 60: "min minute minuto minuut",
@@ -158,7 +158,7 @@ def _size_of(unit: str) -> tuple[str, float] | None:
         return _WORDS[unit]
     for end in (0, 1, 2):  # of a plural
         word = unit.casefold()[: len(unit) - end]
-        if word in _WORDS and len(word) > 1 + (end > 0):
+        if word in _WORDS and len(word) > max(1, end):
             return _WORDS[word]
     power = " ²³".find(unit[-1]) + 1
     if power > 1 and (side := _size_of(unit[:-1])):
