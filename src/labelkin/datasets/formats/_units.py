@@ -156,13 +156,13 @@ def _size_of(unit: str) -> tuple[str, float] | None:
         return found and (f"{found[0]}/{per}", found[1])
     if unit in _WORDS:
         return _WORDS[unit]
+    power = " ²³".find(unit[-1]) + 1
+    if power > 1 and (side := _size_of(unit[:-1])):
+        return f"{side[0]}{unit[-1]}", side[1] ** power
     for end in (0, 1, 2):  # of a plural
         word = unit.casefold()[: len(unit) - end]
         if word in _WORDS and len(word) > max(1, end):
             return _WORDS[word]
-    power = " ²³".find(unit[-1]) + 1
-    if power > 1 and (side := _size_of(unit[:-1])):
-        return f"{side[0]}{unit[-1]}", side[1] ** power
     for prefix, size in _PREFIXES.items():
         base = unit.removeprefix(prefix)
         if prefix + base == unit and (base in _BASES or is_currency(base)):
