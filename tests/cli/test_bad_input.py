@@ -73,7 +73,7 @@ def _write_samples():
         "twomarks.csv": b"body,tags\n" + b'one two,"a|b"\nthree four,"c,d"\n' * 4,
         "onlylabels.csv": b"a,b\n0,1\n1,0\n",
         "slip.csv": ("x,z,a,b\n" + "".join(f"{i},{i},{i % 2},1\n" for i in range(60)))
-        .replace(",3", ",about 3")
+        .replace(",3", ",maybe 3")
         .encode(),
         "mixed.csv": b"w,y\n" + b"many,1\n" * 7 + b"".join(b"%d,0\n" % i for i in range(60)),
         "notags.csv": b"body,tags\nhello there,\nyes indeed,\n",
