@@ -502,6 +502,37 @@ def embedded(path):
     pd.DataFrame(columns).to_parquet(path)
 
 
+def board(path):
+    """An export with the cards, their labels once more as numbers, and other lists."""
+    numbers = {t: f"5f{i}" for i, t in enumerate(TOPICS)}
+    cards = [
+        {
+            "id": f"c{i}",
+            "name": TEXTS[i],
+            "idMembers": [],
+            "idLabels": [numbers[t] for t in SETS[i]],
+        }
+        | {"labels": [{"id": numbers[t], "name": t} for t in SETS[i]]}
+        for i in range(N)
+    ]
+    labels = [{"id": number, "name": t} for t, number in numbers.items()]
+    actions = [{"id": f"a{i}", "type": "createCard"} for i in range(5)]
+    found = {"name": "Team", "labels": labels, "actions": actions, "cards": cards}
+    path.write_text(json.dumps(found))
+
+
+def analyser(path):
+    """Values with limits and flags, and a row of means that are rounded."""
+    values = [f"{8 + i / 10:.1f} +" if i % 3 else "<0.6" for i in range(N)]
+    levels = np.round(100 + 10 * NUMBERS[:, 0], 2)
+    marks = {t: [int(t in tags) for tags in SETS] for t in TOPICS}
+    columns = {"WBC": values, "PLT": levels, "IgE": levels + 5, "Befund": TEXTS} | marks
+    frame = pd.DataFrame(columns)
+    means = [f"{frame[c].mean():.2f}" if c in ("PLT", "IgE") else "" for c in frame]
+    text = frame.to_csv(index=False)
+    path.write_text(text + ",".join(["Ø aller", *means[1:]]) + "\n")
+
+
 NAMED = "billing,shipping,login"
 # The file, how it is made, its options, the number of labels, and what is said of it.
 FILES = [
@@ -553,6 +584,8 @@ FILES = [
     ("stock.csv", stock, ["--labels", "tags"], 3, "Weight: numbers in g, converted from kg"),
     ("assay.csv", assay, ["--labels", NAMED], 3, "'<0.05 µM' read as the number"),
     ("bezirke.tsv", statistics_office, ["--labels", "Themen"], 3, "3 lines below the table"),
+    ("board.json", board, ["--labels", "labels"], 3, "idLabels lists the labels by other names"),
+    ("analyser.csv", analyser, ["--labels", NAMED], 3, "1 row of totals or notes at the end"),
     ("embedded.parquet", embedded, ["--labels", "tags"], 3, "vector: lists of 3 numbers"),
 ]  # fmt: skip
 

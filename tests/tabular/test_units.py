@@ -244,6 +244,7 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
             "{}:30",
             {"15:45 Uhr": 15.75, "13 Uhr": 13, "8.30 Uhr": 8.5, "1 h 15 min": 1.25, "8h30": 8.5},
         ),
+        ("{} min", {"1h03": 63, "25 Minuten 30 Sekunden": 25.5, "2 hours and 5 mins": 125}),
         ("{} days", {"2 days 12:00:00": 2.5, "36 h": 1.5, "P7DT12H0M0S": 7.5, "1 week": 7}),
         ("{} Monate", {"1 Monat": 1, "2 Jahre": 24}),
         ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),

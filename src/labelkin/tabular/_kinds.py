@@ -113,6 +113,9 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind == "list" and table.holds_words(name):
+        if not any(map(count_words, filter(None, table.strings(name)))):
+            table.guesses.append(Guess(f"{name} left out: its lists hold no words", ()))
+            return None
         table.guesses.append(Guess(f"{name}: lists of words, read as text", ("ignore",)))
         return "text"
     if kind == "list":

@@ -326,8 +326,8 @@ def _parse(cell: str) -> list[Any]:
 
 def _name_of(item: Any) -> str:
     """Return the label that an item of a list names."""
-    if isinstance(item, dict):
-        item = item.get("name")
+    if isinstance(item, dict):  # such as a person without a name but with a login
+        item = item.get("name") or ("name" in item and item.get("login")) or item.get("name")
     if isinstance(item, bool) or not isinstance(item, (str, int, float)):
         raise ValueError("no name")
     return as_string(item)

@@ -267,6 +267,7 @@ def _find_copies(
         for name in {*labels.columns} & {*(table.names or ())}
         if table.kind(name) == "string"
     }
+    sets = _find_groups(np.unique(columns.T, axis=0, return_inverse=True)[1].ravel())
     sizes = (columns == 1).sum(axis=0)
     summaries = {"tells which rows have any label": _find_groups(sizes > 0)}
     summaries["is a copy of the number of labels of a row"] = _find_groups(sizes)
@@ -277,6 +278,10 @@ def _find_copies(
         if len(groups := _find_groups(X[name].to_numpy())):
             alike = (text for text, others in summaries.items() if _are_alike(groups, others))
             text = known.get(groups.tobytes()) or next(alike, "")
+            if not text and kind == "text" and len(columns) > 1:  # maybe the labels by number
+                cells = [", ".join(sorted(cell.split(", "))) for cell in X[name].fillna("")]
+                is_list = np.array_equal(_find_groups(np.array(cells, dtype=object)), sets)
+                text = "lists the labels by other names" if is_list else ""
             found += [f"{name} {text}"] if text else []
     return found
 

@@ -53,7 +53,16 @@ _TOTALS = {
         "gesamt",
         "gesamtsumme",
     ),
-    *("gesamtergebnis", "endsumme", "zwischensumme", "σ", "average", "mean", "durchschnitt"),
+    *(
+        "gesamtergebnis",
+        "endsumme",
+        "zwischensumme",
+        "σ",
+        "average",
+        "overall average",
+        "mean",
+        "durchschnitt",
+    ),
     *("mittelwert", "ø", "moyenne", "promedio", "gemiddelde", "total general", "total général"),
     *("insgesamt", "totale", "totaal", "somme", "suma", "soma", "итого", "合計", "总计", "المجموع"),
 }
@@ -492,7 +501,10 @@ def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool
         numbers = values.drop_null().to_numpy().astype(np.float64)
         if (numbers == numbers[:1]).all():
             continue
-        if not np.isclose(parse_number(cell, "."), [numbers.sum(), numbers.mean()], 1e-9, 0).any():
+        n_decimals = len(cell.strip().partition(".")[2])
+        rounding = 0.5 * 10.0**-n_decimals if n_decimals > 1 else 0.0  # of a mean
+        sums = [numbers.sum(), numbers.mean()]
+        if not np.isclose(parse_number(cell, "."), sums, 1e-9, rounding).any():
             return False
         n_found += 1
     return n_found > (0 if is_lacking else 1)

@@ -41,10 +41,10 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
     text, encoding = decode(raw, path, options.encoding)
     try:
         expected = {*map(normal_form, options.expected)}
-        parsed, place = find_rows(_parse(text, path), expected)
-        budget.take(_OBJECT_BYTES * len(parsed))
         labels = options.labels if isinstance(options.labels, Iterable) else ()
         kept = {*map(normal_form, split_names(labels))}
+        parsed, place = find_rows(_parse(text, path), expected, kept)
+        budget.take(_OBJECT_BYTES * len(parsed))
         records = [unique_fields(list(_flatten(record, budget, kept))) for record in parsed]
     except FormatError:
         raise
@@ -144,30 +144,40 @@ def _from_pandas(frame: dict[str, Any], expected: set[str]) -> list[dict[str, An
     return None
 
 
-def find_rows(records: Sequence[Any], expected: set[str]) -> tuple[Sequence[Any], str]:
+def find_rows(
+    records: Sequence[Any], expected: set[str], labels: Iterable[str] = ()
+) -> tuple[Sequence[Any], str]:
     """Return the rows in a single object, and in which of its fields, or the records themselves.
 
-    Rows may be the only list of the outermost objects with any, as in answers of web services, the
-    fields of the object, if their names are whole numbers, or those that pandas writes. An object
-    with an expected column is a row itself.
+    Rows may be the only list of the outermost objects with any, as in answers of web services, or
+    of several lists the one whose objects have the most columns that are `expected` or `labels`.
+    They may also be the fields of the object, if their names are whole numbers, or those that
+    pandas writes. An object that has as many of these columns is a row itself, unless there are
+    `labels`, which one row is too few to learn.
     """
     if len(records) != 1 or not records[0]:
         return records, ""
     if rows := _from_pandas(records[0], expected):
         return rows, ""
     keys, _ = respell([*records[0]], expected)
-    if any(name == key or name.startswith(f"{key}.") for key in keys for name in expected):
-        return records, ""
-    if all(key.isdecimal() and isinstance(row, dict) for key, row in records[0].items()):
+    parts = [f"{key}." for key in keys]
+    n_own = sum(name in keys or name.startswith(tuple(parts)) for name in expected)
+    if not n_own and all(k.isdecimal() and isinstance(v, dict) for k, v in records[0].items()):
         return [*records[0].values()], ""
     lists, level = dict[str, list[Any]](), records[0]
     while level and not lists:  # one level of nested objects after the other
         lists = {name: cell for name, cell in level.items() if isinstance(cell, list) and cell}
         nested = {name: cell for name, cell in level.items() if isinstance(cell, dict)}
         level = {f"{n}.{key}": cell for n, one in nested.items() for key, cell in one.items()}
-    place, rows = next(iter(lists.items()), ("", []))
-    if len(lists) == 1 and all(isinstance(row, dict) for row in rows):
+    tables = {n: rows for n, rows in lists.items() if all(isinstance(row, dict) for row in rows)}
+    if len(lists) == len(tables) == 1 and not n_own:
+        ((place, rows),) = tables.items()
         return rows, place
+    wanted = expected | {*labels}
+    counts = {n: len(wanted & {key for row in rows for key in row}) for n, rows in tables.items()}
+    places = [name for name, count in counts.items() if count == max(counts.values())]
+    if len(places) == 1 and counts[places[0]] > (0 if labels else n_own):
+        return tables[places[0]], places[0]
     return records, ""
 
 

@@ -283,7 +283,7 @@ class RawTable:
             return "string" if inferred in ("empty", "interval") else inferred
         cells = column[column.notna()]
         if all(isinstance(cell, _LISTS) for cell in cells):
-            return "list"
+            return "list" if any(len(cell) for cell in cells) else "missing"
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
 
@@ -388,6 +388,8 @@ class RawTable:
             return np.array(joined, dtype=object)
         if kind not in ("string", "number", "date", "missing"):
             raise self.error(f"column {shorten(name)} holds {kind}, not text")
+        if kind == "missing":
+            return np.full(self.n_rows, None)
         column = self.column(name)
         cells = zip(column, column.isna(), strict=True)
         return np.array([None if gone else as_string(cell) for cell, gone in cells], dtype=object)

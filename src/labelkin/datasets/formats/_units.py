@@ -24,11 +24,8 @@ CLOCK = re.compile(
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
-# 8h30, 1 h 7 min, 2 hours 5 minutes and, before Uhr, 8.30.
-_HOURS_MINUTES = re.compile(
-    r"\s*(\d{1,4})(?:\s*(?:h|hrs?|hours?|[Ss]td\.?|[Ss]tunden?|heures?|horas?)\s*([0-5]?\d)"
-    r"\s*(?:m|min\.?|mins|minutes?|[Mm]inuten?|minutos?)?|\.([0-5]\d)\s+Uhr)\s*"
-)
+_HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?h\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
+_PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
 _ISO = re.compile(r"\s*P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?\s*")
 _LIMIT = re.compile(
     r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
@@ -55,7 +52,7 @@ _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
 
-# Sizes of units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
+# Units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
 _HOURS = {
     1 / 3600: "s sec second sekunde seconde segundo secondo",
     1 / 60: "min minute minuto minuut",
@@ -77,10 +74,11 @@ _USUAL = {unit.lower(): unit for unit in _CASED}
 
 
 def without_limit(cell: str) -> str:
-    """Return a cell without the sign of a limit: 0.5 for <0.5, ca. 0.5 or 0.5+."""
+    """Return a cell without the mark of a limit: 0.5 for <0.5, ca. 0.5, 0.5+ and 0.5 + (high)."""
     found = _LIMIT.match(cell)
     cell = cell[found.end() :] if found else cell
-    return cell[:-1] if re.fullmatch(r"[\d.,]*\d\+", cell) else cell
+    flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s+[-+*↑↓]{1,2})\s*", cell)
+    return flagged[1] if flagged else cell
 
 
 def split_unit(cell: str) -> tuple[str, str]:
@@ -95,7 +93,9 @@ def split_unit(cell: str) -> tuple[str, str]:
         days, hours, minutes, seconds = (float(part or 0) for part in duration.groups())
         cell = f"{days:.0f} days {hours:.0f}:{minutes:02.0f}:{seconds:06.3f}"
     elif written := _HOURS_MINUTES.fullmatch(cell):
-        cell = f"{written[1]}:{int(written[2] or written[3]):02}"
+        cell = f"{written[1]}:{written[2] or written[3]}"
+    elif parts := _duration(cell):
+        cell = parts
     if CLOCK.fullmatch(cell):
         return cell, "hours"
     if booked := _ACCOUNT.fullmatch(cell):
@@ -109,6 +109,17 @@ def split_unit(cell: str) -> tuple[str, str]:
     if found is None:
         return cell, ""
     return found[1], common_form(re.sub(r"\s", "", cell[found.end(1) :]).rstrip("."))
+
+
+def _duration(cell: str) -> str | None:
+    """Return several numbers in units of time, such as 1 h 7 min, as a time; None: it is none."""
+    sizes = [(int(number), _size_of(unit)) for number, unit in _PART.findall(cell)]
+    if len(sizes) < 2 or _PART.sub("", cell).strip():
+        return None
+    hours = [number * size[1] for number, size in sizes if size and size[0] == "time"]
+    seconds = round(3600 * sum(hours))
+    time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return time if len(hours) == len(sizes) else None
 
 
 @lru_cache
