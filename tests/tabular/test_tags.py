@@ -293,3 +293,18 @@ def test_lists_of_objects_with_a_name_are_features_of_their_names():
     frame["words"] = [[{"login": "ann"}]] * 9
     guesses = find_training_data(frame.assign(x=range(9)), ["a", "b"]).guesses
     assert "words left out: it holds lists" in [guess.text for guess in guesses]
+
+
+def test_lists_without_words_are_left_out():
+    """As of persons without a name; their login stands for it."""
+    frame = pd.DataFrame({"x": np.arange(30) % 7, "a": [0, 1] * 15, "b": [1, 1, 0] * 10})
+    people = [[{"login": f"user{i % 3}", "name": ""}] for i in range(30)]
+    found = find_training_data(frame.assign(none=[[]] * 30, blank=[[""]] * 30, who=people), "a,b")
+    assert found.schema.columns == {"x": "number", "who": "text"}
+    assert found.X["who"].tolist()[:3] == ["user0", "user1", "user2"]
+    assert [guess.text for guess in found.guesses if "left out" in guess.text] == [
+        "none left out: it is empty",
+        "blank left out: its lists hold no words",
+    ]
+    new = pd.DataFrame({"x": [1.0], "who": [[]]})
+    assert found.schema.read(new)["who"].isna().all()

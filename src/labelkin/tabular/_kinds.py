@@ -28,7 +28,7 @@ from labelkin.datasets.formats._units import (
     without_limit,
 )
 from labelkin.tabular._dates import find_day_first, needs_order, parse_date
-from labelkin.tabular._text import count_words
+from labelkin.tabular._text import count_words, has_words
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
 Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
@@ -113,7 +113,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
         return "date"
     if kind == "list" and table.holds_words(name):
-        if not any(map(count_words, filter(None, table.strings(name)))):
+        if not any(map(has_words, filter(None, table.strings(name)))):
             table.guesses.append(Guess(f"{name} left out: its lists hold no words", ()))
             return None
         table.guesses.append(Guess(f"{name}: lists of words, read as text", ("ignore",)))

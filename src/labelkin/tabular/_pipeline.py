@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from labelkin._utils.errors import ArgumentError
+from labelkin._utils.files import shorten
 from labelkin._utils.labels import is_missing
 from labelkin.rows import (
     array_api_dispatch,
@@ -33,7 +34,7 @@ from labelkin.tabular._dates import DateEncoder
 from labelkin.tabular._kinds import Scale
 from labelkin.tabular._scaling import RobustLogScaler
 from labelkin.tabular._schema import Schema
-from labelkin.tabular._text import NGrams, TextEmbedding, can_embed, make_vectorizer
+from labelkin.tabular._text import NGrams, TextEmbedding, can_embed, has_words, make_vectorizer
 
 # What the names of the parts of text columns begin with.
 _NGRAMS, _MEANING = "n-grams of ", "meaning of "
@@ -165,8 +166,10 @@ def fit_pipeline(
     except ValueError as error:
         if "empty vocabulary" not in str(error):
             raise
-        text = "a column of text holds no words to learn from; leave it out."
-        raise ArgumentError(text, "text") from error
+        names = [name for title, _, name in preparation[0].transformers if title == f"text {name}"]
+        name = min(names, key=lambda one: sum(map(has_words, X[one].dropna())))
+        text = f"column {shorten(name)} holds no words to learn from; leave it out with columns="
+        raise ArgumentError(f"{text}{{{name!r}: 'ignore'}}.", "columns") from error
     _count_columns(preparation, classifier)
     if label_rows is not None and getattr(classifier, "label_texts", label_rows) is None:
         classifier.set_params(label_texts=preparation.transform(label_rows))

@@ -172,6 +172,11 @@ def is_unspaced(texts: Iterable[str]) -> bool:
     return sum(sizes) > _UNSPACED_SHARE * sum(map(len, parts))
 
 
+def has_words(text: str) -> bool:
+    """Return whether a text has a word, or what counts as one, such as an emoji."""
+    return re.search(TOKENS, text) is not None
+
+
 def count_words(text: str) -> int:
     """Return the number of words of a text, estimated where there are no spaces between them."""
     parts = text.split()
