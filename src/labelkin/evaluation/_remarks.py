@@ -22,8 +22,8 @@ _LARGEST = 2e7  # entries of the label matrix up to which decisions are compared
 _POOR_F1 = 0.1
 """F1 below which a label is hardly ever predicted correctly."""
 _CHANCE, _CHANCE_ROWS = 0.2, 50
-"""A label of at least so many rows is ranked as by chance if average precision exceeds its share of
-rows by less than this part of it, or by less still where most rows have the label."""
+"""A label is ranked as by chance if its average precision exceeds its share of rows by less than
+this part of it, or by less still where most rows have it; with fewer rows it is not judged."""
 _MANY_EMPTY = 0.1
 """Share of rows without labels from which on they raise some figures noticeably."""
 _WORTH = 0.05

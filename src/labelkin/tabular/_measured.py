@@ -140,7 +140,7 @@ def note_outside(
     m, n = table.n_rows, max(n_rows, 2)
     n_sides = 2 * sum(column.range is not None for column in known.values())
     shown = list[str]()
-    least, chance = 0, float(n_sides)  # of so many rows
+    least, chance = 0, float(n_sides)  # rows, and the probability of as many
     while least < m and chance > _CHANCE:
         chance *= (m - least) / (n + m - least)
         least += 1
