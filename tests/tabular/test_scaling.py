@@ -9,7 +9,7 @@ from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassif
 from labelkin.datasets import RawTable
 from labelkin.persistence import load_model, save_model
 from labelkin.tabular import RobustLogScaler, Schema
-from labelkin.tabular._categories import CategoryEncoder
+from labelkin.tabular._categories import CategoryEncoder, find_spellings
 from labelkin.tabular._pipeline import make_pipeline
 
 
@@ -91,6 +91,15 @@ def test_a_category_that_no_training_row_has_is_that_of_most_rows():
     known, unknown = encoder.transform([["blue", "yes"], ["green", ""]]).toarray()
     assert known.tolist() == [1, 0, 0, 1]
     assert unknown.tolist() == [0, 0, 1, 0]  # neither colour has more than half
+
+
+def test_letters_for_yes_and_no_are_other_spellings():
+    assert find_spellings(["Yes", "No"], ["Y", "n", "nein", "?", "Yes"]) == {
+        "Y": "Yes",
+        "n": "No",
+        "nein": "No",
+    }
+    assert find_spellings(["yes", "no", "maybe"], ["Y", "No"]) == {"No": "no"}
 
 
 def test_a_category_in_another_spelling_is_the_same():

@@ -957,7 +957,7 @@ def test_percentages_keep_their_sign(tmp_path):
     ):
         with pytest.raises(FormatError, match=words):
             read()
-    words = "no percentages, and 25.5 % in row 1 has a percent sign; leave it out"
+    words = "no percentages, and 25.5 % in row 1 has a percent sign; write 0.255"
     for read in (
         lambda: read_new(numbers, "share\n25.5 %\n"),
         lambda: numbers.read(table_of_records([{"share": "25.5 %"}], numbers)),

@@ -306,5 +306,7 @@ def test_lists_without_words_are_left_out():
         "none left out: it is empty",
         "blank left out: its lists hold no words",
     ]
+    chats = [[{"from": "a", "text": "hello"}, {"from": "b", "text": f"no {i}"}] for i in range(30)]
+    assert find_training_data(frame.assign(who=chats), "a,b").X["who"][3] == "hello, no 3"
     new = pd.DataFrame({"x": [1.0], "who": [[]]})
     assert found.schema.read(new)["who"].isna().all()

@@ -311,3 +311,28 @@ def test_a_mark_that_may_stand_between_thousands_is_refused(tmp_path):
     assert schema.read(table_of_records([{"a": "18.125", "b": 1}], schema))["a"].tolist() == [
         18.125
     ]
+
+
+@pytest.mark.parametrize("form", ["${:,}", "{:,}", "{:,} EUR"])
+def test_commas_between_thousands_stay_such(form, tmp_path):
+    """In DataFrames, files with a word among the numbers, and requests."""
+    numbers = [20_500 + 1250 * (i % 40) for i in range(N)]
+    frame = pd.DataFrame({"a": [form.format(n) for n in numbers], "y": [0, 1] * (N // 2)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for data in (frame, read_table(tmp_path / "t.csv")):
+        schema = find_training_data(data, "y").schema
+        words = frame.assign(a=[*frame["a"][:-2], "negotiable", None])
+        words.to_csv(tmp_path / "new.csv", index=False)
+        for new in (words, read_table(tmp_path / "new.csv", **schema.reading)):
+            assert schema.read(new, [])["a"].tolist()[:-2] == numbers[:-2]
+        one = table_of_records([{"a": form.format(95_000)}], schema)
+        assert schema.read(one)["a"].tolist() == [95_000]
+
+
+def test_few_numbers_with_a_unit_are_numbers_in_a_frame_as_in_a_file(tmp_path):
+    frame = pd.DataFrame({"stars": [f"{1 + i % 5}/5" for i in range(N)], "y": [0, 1] * (N // 2)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for data in (frame, read_table(tmp_path / "t.csv")):
+        schema = find_training_data(data, "y").schema
+        assert schema.columns == {"stars": "number"}
+        assert schema.read(pd.DataFrame({"stars": ["3/5", "4"]}))["stars"].tolist() == [3, 4]

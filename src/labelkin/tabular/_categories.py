@@ -8,13 +8,21 @@ from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
 
 from labelkin.datasets.formats._columns import fold
+from labelkin.tabular._labels import TRUTH
 
 
 def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]:
-    """Return cells that differ by case or spaces only from one known category alone, with that."""
+    """Return cells that differ by case or spaces only from one known category alone, with that.
+
+    Where categories are words such as yes and no, Y and N are also other spellings.
+    """
     found: dict[str, list[str]] = {}
     for category in filter(None, known):
         found.setdefault(fold(str(category)), []).append(category)
+    if found.keys() <= TRUTH.keys():
+        known_truth = {TRUTH[word]: categories for word, categories in found.items()}
+        words = {word: known_truth.get(truth, []) for word, truth in TRUTH.items()}
+        found = words | found if len(known_truth) == len(found) else found
     new = {cell for cell in cells if isinstance(cell, str)}.difference(known)
     spelled = {cell: found.get(fold(cell), []) for cell in new}
     return {cell: alike[0] for cell, alike in sorted(spelled.items()) if len(alike) == 1}

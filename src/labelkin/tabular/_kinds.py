@@ -322,6 +322,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     is_survey = 0 < len(unknown) <= _MAX_WORDS * (len(values) + len(unknown))
     is_survey &= 3 <= len(numbers) == len(distinct)
     are_many = is_certain or is_survey or len(distinct) > _MAX_CATEGORIES
+    are_many |= bool(unit) and 1 < len(numbers) == len(distinct)  # as in a file
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]

@@ -203,7 +203,11 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
     wrong = signs != expected
     for row in np.flatnonzero(wrong & (np.nan_to_num(numbers) != 0)):
         shown = f"{numbers[row]:g}" if expected else f"{100 * numbers[row]:g} %"
-        has = "no percent sign; write it like 25 %" if expected else "a percent sign; leave it out"
+        has = (
+            "no percent sign; write it like 25 %"
+            if expected
+            else f"a percent sign; write {numbers[row]:g}"
+        )
         of = "percentages" if expected else "numbers that are no percentages"
         text = f"column {shorten(name)} holds {of}, and {shown} in row {row + 1} has {has}"
         raise table.error(text)

@@ -211,7 +211,7 @@ class Schema:
         read_mixed(table, names, written)
         read_names(table, [name for name in names if columns.get(name, "text") == "text"])
         read = [name for name in names if columns.get(name, "number") == "number"]
-        decimal = table.find_decimal(read)
+        decimal = table.find_decimal(read) or ("." if table.has_thousands(read) else None)
         if decimal == "," and table.decimal is None:
             table.guesses.append(Guess("',' decimal", ("decimal",)))
         table.words = {}

@@ -142,7 +142,7 @@ def read_names(table: RawTable, columns: Iterable[str]) -> None:
 
 
 def names_in(cell: Any) -> Any:
-    """Return the names in a list of objects, also in JSON; any other cell as it is."""
+    """Return the names, or texts, in a list of objects, also in JSON; any other cell as it is."""
     items = cell
     if isinstance(cell, str):
         start = "".join(cell[:40].split())
@@ -155,6 +155,9 @@ def names_in(cell: Any) -> Any:
     is_list = isinstance(items, list | np.ndarray)
     if not is_list or not all(isinstance(item, dict) for item in items):
         return cell
+    for key in ("text", "content"):  # messages, which have no name
+        if items and all(isinstance(item.get(key), str) for item in items):
+            items = [{"name": item[key]} for item in items]
     try:
         return [*map(_name_of, items)]
     except ValueError:

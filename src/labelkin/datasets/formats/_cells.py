@@ -231,6 +231,7 @@ def make_table(
             of_columns.append(Guess(f"{name}: {own!r} decimal", ("category",)))
         if gone := [cell for cell in values if cell not in written]:
             unknown[name] = gone
+    known = mark if grouped else known
     if grouped and decimal is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))

@@ -26,6 +26,7 @@ from labelkin.datasets.formats._dialect import Encoding
 from labelkin.datasets.formats._nested import open_objects
 from labelkin.datasets.formats._numbers import (
     guess_decimal,
+    have_digits,
     is_number,
     is_unknown,
     may_be_thousands,
@@ -352,8 +353,9 @@ class RawTable:
         if factor is None:
             raise _RefusedNumberError(not_in(unit))
         if self.decimal is None and may_be_thousands(number):
-            whole = re.sub("[.,]", "", number)
-            text = f"which may be {whole} or {value:g}; write it without a mark between thousands"
+            whole = float(re.sub("[.,]", "", number))
+            text = f"which may be {whole:.0f} or {whole / 1000:g}; write it without a mark between "
+            text += "thousands"
             raise _RefusedNumberError(text)
         return value * factor
 
@@ -361,12 +363,20 @@ class RawTable:
         """Return the decimal mark; if it is not known, what these columns show of it, if any."""
         if self.decimal is not None:
             return self.decimal
+        return guess_decimal(self._distinct_strings(names))
+
+    def has_thousands(self, names: Iterable[str]) -> bool:
+        """Return whether a mark in one of these columns may stand between thousands."""
+        columns = (cells for cells in self._distinct_strings(names) if have_digits(cells))
+        return any(may_be_thousands(cell) for cells in columns for cell in cells)
+
+    def _distinct_strings(self, names: Iterable[str]) -> list[set[str]]:
         columns = {name: self.column(name) for name in names}
         others = [name for name, one in columns.items() if not _is_plain(one)]
         strings = [columns[name] for name in others if self.kind(name) == "string"]
-        return guess_decimal(
+        return [
             {c for c in one if isinstance(c, str)} for one in strings if one.dtype != "category"
-        )
+        ]
 
     def percent_signs(self, name: str) -> np.ndarray | None:
         """Return which cells of a column have a percent sign; None: not known, as in an array."""
