@@ -336,3 +336,16 @@ def test_few_numbers_with_a_unit_are_numbers_in_a_frame_as_in_a_file(tmp_path):
         schema = find_training_data(data, "y").schema
         assert schema.columns == {"stars": "number"}
         assert schema.read(pd.DataFrame({"stars": ["3/5", "4"]}))["stars"].tolist() == [3, 4]
+
+
+def test_a_percent_sign_among_units_is_no_number(tmp_path):
+    cells = ["12 %", *(f"{i} kg" for i in range(N - 1))]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert found.data["a"].tolist() == cells
+
+
+@pytest.mark.parametrize("form", ["{} - {}", "{} / {}"])
+def test_pairs_of_numbers_are_no_phone_numbers(form, tmp_path):
+    cells = [form.format(105_000 + 500 * i, 120_000 + 700 * i) for i in range(N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    assert find_training_data(found, "y").schema.columns == {"a": "text"}

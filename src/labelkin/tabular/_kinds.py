@@ -57,7 +57,8 @@ _NINES = re.compile(r"9+[6-9](\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 # A number of at most seven digits, as in 2 kg, 152/94 or 81 x 101 cm, and not a street or a code.
 _BEGINS_WITH_NUMBER = re.compile(r"\W{0,3}\d{1,7}(?:[.,]\d+)?(?:\W|[^\W\d]{1,4}\b)(?!.*[^\W\d]{5})")
-_PHONE = re.compile(r"[+(]?\d[\d\s()/.–-]{5,}\d")
+# 030 123456, +49 (30) 123-456 or 555-123-4567, and not a pair of numbers such as 105000-120000.
+_PHONE = re.compile(r"[+(0][\d\s()/.–-]{7,}\d|\d{3}[-. ]\d{3}[-. ]\d{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"

@@ -122,14 +122,14 @@ def are_numbers(cells: Iterable[str], decimal: str, unit: str = "") -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
     Leading zeros, as in 01234, are those of a code. All numbers but 0 must have a percent sign if
-    one has, and be times if one is, unless they are in the `unit`; a currency may be missing.
+    one has, and be times if one is, unless these are in the `unit`; a currency may be missing.
     """
     cells = list(cells)
     bare = (_UNITS.sub("", cell).strip() for cell in cells)
     if not all(is_number(cell, decimal) for cell in cells) or any(map(_CODED.match, bare)):
         return False
     signs = {sign_of(cell) for cell in cells if re.search("[1-9]", cell)}
-    are_alike = bool(unit) or signs.isdisjoint("%:")
+    are_alike = "%" not in signs and (":" not in signs or bool(unit))
     return len(signs) <= 1 or (len(signs) == 2 and "" in signs and are_alike)
 
 
