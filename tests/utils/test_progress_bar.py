@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("rich")
 
-from labelkin import MultiLabelLogisticRegression, VPCMEClassifier
+from labelkin import KinEnsembleClassifier, MultiLabelLogisticRegression, VPCMEClassifier
 from labelkin._utils import progress_bar as bars
-from labelkin._utils.progress import FitProgress, observe_fits
+from labelkin._utils.progress import FitProgress, counted, observe_fits
 from labelkin._utils.progress_bar import progress_bar
 from support.data import make_data
 
@@ -120,9 +120,28 @@ def test_only_the_outermost_fit_is_observed():
     assert seen == [*(("learners", *step) for step in steps), ("members", 0, 0.0)]
 
 
+def test_the_parts_of_an_explanation_are_observed():
+    X, Y = make_data(40, 150)
+    model = KinEnsembleClassifier(random_state=0).fit(X, Y)
+    seen = []
+    with observe_fits(lambda fit: seen.append((fit.unit, fit.done, fit.total))):
+        model.explain(X[:1])
+    assert [one for one in seen if one[0] == "blocks"][-1] == ("blocks", 3, 3)
+
+
+def test_counted_items_that_are_left_early_do_not_hide_later_ones():
+    seen = []
+    with observe_fits(lambda fit: seen.append((fit.unit, fit.done))):
+        for item in counted([1, 2, 3], "blocks"):
+            if item == 2:
+                break
+        list(counted([1], "rows"))
+    assert ("blocks", 1) in seen
+    assert seen[-2:] == [("rows", 1), ("rows", 1)]
+
+
 def test_callbacks_of_scikit_learn():
     callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9")
-    from labelkin import KinEnsembleClassifier
 
     class Count:
         def __init__(self):

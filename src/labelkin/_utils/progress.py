@@ -1,4 +1,4 @@
-"""Progress of a long fit: printed line by line, shown by an observer, reported to callbacks.
+"""Progress of a long computation: printed, shown by an observer, reported to callbacks.
 
 A fit with many steps makes a `FitProgress` and counts them. It prints them if the estimator is
 verbose, informs the observers, such as the progress bar of the command line, and calls the
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -24,7 +24,16 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "FitProgress", "observe_fits", "warn_if_long", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "FitProgress",
+    "counted",
+    "observe_fits",
+    "warn_if_long",
+    "with_callbacks",
+]
+
+Item = TypeVar("Item")
 
 # A fit whose rest will take more seconds than this is announced by a warning.
 LONG_FIT = 180.0
@@ -137,3 +146,14 @@ class FitProgress:
         if _outermost == [self]:
             for observer in _observers:
                 observer(self)
+
+
+def counted(items: Sequence[Item], unit: str) -> Iterator[Item]:
+    """Yield the items, each of which is a step of another computation than a fit."""
+    progress = FitProgress(None, unit, len(items), verbose=0)
+    try:
+        for item in items:
+            yield item
+            progress.step()
+    finally:
+        progress.finish()

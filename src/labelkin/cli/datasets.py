@@ -103,7 +103,7 @@ def convert(
     check_output(out, overwrite, inputs=[Path(source)])
     find_suffix(out)
     bunch = _load(source, table, reading, data)
-    with progress_bar("converting", hidden=False):
+    with progress_bar("converting", 1, hidden=False):
         names = ("feature_names", "label_names", "feature_n_values", "split")
         write(out, bunch.data, bunch.target, **{name: bunch[name] for name in names})
     n, k = bunch.data.shape

@@ -73,7 +73,7 @@ def command(
     known = saved.read_training(training, reading)
     one = X.iloc[[row - 1]] if hasattr(X, "iloc") else X[[row - 1]]
     background = X if type(X).__module__ == "numpy" else None  # a dense matrix
-    with saved.checked(), progress_bar("explaining", hidden=quiet or as_json):
+    with saved.checked(), progress_bar("explaining", 1, hidden=quiet or as_json):
         found = saved.classifier.explain(one, background=background, training=known)
     (name,) = name_rows(table, saved.classifier.schema_, [row - 1])
     title = " ".join(filter(None, [name, found.title]))

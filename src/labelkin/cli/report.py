@@ -36,7 +36,7 @@ def command(
         raise ValueError(
             f"--reference {reference}: no such method in {source}; its methods: {', '.join(names)}."
         )
-    with progress_bar("drawing and testing", hidden=False):
+    with progress_bar("drawing and testing", 1, hidden=False):
         page = write_report(recorded, out, reference=reference, sources=results)
     failed = sum(status != "ok" for status in recorded.results.get("status", ()))
     cells = f"{len(recorded.results):,} cells"

@@ -19,6 +19,7 @@ from labelkin._utils.files import open_for_writing, shorten, strip_compression
 from labelkin._utils.labels import split_unknown
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
+from labelkin._utils.progress import counted
 from labelkin.datasets.formats._columns import check_unique
 from labelkin.datasets.formats._raw_table import as_string
 
@@ -164,7 +165,7 @@ def _check_codes(data: Any, n_values: np.ndarray) -> None:
 def _dense_rows(
     data: Any, target: sparse.csr_matrix, words: dict[int, list[str]], missing: str
 ) -> Iterator[list[str]]:
-    for first in range(0, data.shape[0], _ROWS):
+    for first in counted(range(0, data.shape[0], _ROWS), "blocks"):
         block = data[first : first + _ROWS]
         block = block.toarray() if sparse.issparse(block) else block
         for row in np.hstack([block, target[first : first + _ROWS].toarray()]).tolist():
@@ -207,12 +208,13 @@ def _write_arff(
         if sparse.issparse(data):
             rows = sparse.hstack([data, target], format="csr")
             rows.sort_indices()
-            for start, end in pairwise(rows.indptr.tolist()):
-                columns, values = rows.indices[start:end].tolist(), rows.data[start:end].tolist()
-                texts = [
-                    f"{j} {_number_text(v, '?')}" for j, v in zip(columns, values, strict=True)
-                ]
-                file.write(f"{{{','.join(texts)}}}\n".encode())
+            for first in counted(range(0, rows.shape[0], _ROWS), "blocks"):
+                for start, end in pairwise(rows.indptr[first : first + _ROWS + 1]):
+                    entries = zip(
+                        rows.indices[start:end], rows.data[start:end].tolist(), strict=True
+                    )
+                    cells = [f"{j} {_number_text(value, '?')}" for j, value in entries]
+                    file.write(f"{{{','.join(cells)}}}\n".encode())
         else:
             rows = _dense_rows(data, target, words, "?")
             file.writelines(f"{','.join(row)}\n".encode() for row in rows)

@@ -18,7 +18,7 @@ from labelkin._utils.names import abbreviate, show_value
 from labelkin._utils.optional import import_optional
 from labelkin.base import Matrix
 from labelkin.explain._explanation import Explanation
-from labelkin.explain._fields import CHANGED, as_log_odds, occlude_features, typical_values
+from labelkin.explain._fields import CHANGED, effects_of_changes, occlude_features, typical_values
 from labelkin.metrics._estimators import estimator_scores, labels_and_scores, transformers_of
 from labelkin.rows import as_dense, ensure_on_host, to_host
 
@@ -422,7 +422,7 @@ def explain_parts(
     if rows is None:
         rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
     try:
-        odds = as_log_odds(proba(rows))
+        effects = effects_of_changes(proba, rows, len(changed))
     except ValueError as error:
         if background is not None:
             raise
@@ -433,7 +433,7 @@ def explain_parts(
     return {
         "features": [name for name, _, _ in parts],
         "feature_values": [value for _, value, _ in parts],
-        "feature_effects": (odds[0] - odds[1:]).T,
+        "feature_effects": effects,
         "method": CHANGED,
     }
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
+from labelkin._utils.progress import counted
 from labelkin.base import Array, Matrix
 from labelkin.rows import as_rows, to_numpy
 
@@ -14,6 +15,7 @@ CHANGED = "change of the log odds when a word or value is removed"
 
 _MAX_ROWS = 10_000  # from which typical values are computed
 _SMALLEST = 1e-6
+_BLOCK = 64  # changed rows that are predicted at once
 
 
 def as_log_odds(scores: Array) -> Array:
@@ -64,9 +66,15 @@ def occlude_features(
     rows: Any = sparse.vstack([row] * (n + 1)).tolil() if is_sparse else np.tile(values, (n + 1, 1))
     rows[1 + np.arange(n), features] = median[features]
     rows = rows.tocsr() if is_sparse else rows
-    odds = as_log_odds(proba(rows))
-    effects = (odds[0] - odds[1:]).T
+    effects = effects_of_changes(proba, rows, n + 1)
     return {"features": features, "feature_effects": effects, "method": CHANGED}
+
+
+def effects_of_changes(proba: Callable[[Any], Array], rows: Any, count: int) -> Array:
+    """Return, by label, the log odds of the first of the rows less those of each other one."""
+    blocks = counted(range(0, count, _BLOCK), "blocks")
+    odds = as_log_odds(np.concatenate([proba(rows[first : first + _BLOCK]) for first in blocks]))
+    return (odds[0] - odds[1:]).T
 
 
 def explain_by_neighbors(members: list[tuple[Any, Matrix]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from labelkin._utils.progress import counted
 from labelkin.base import Array, Matrix
 from labelkin.kernel._regression import KernelRidge, kernel_values
 
@@ -85,11 +86,12 @@ def explain_rows(model: Any, learners: list[Any], row: Matrix, n_labels: int) ->
     weight = np.ones(len(labels)) if model._row_weight is None else model._row_weight
     used = np.flatnonzero(weight)
     similarity, effects = np.zeros(len(labels)), np.zeros(labels.shape)
-    for learner in learners:
-        regression = getattr(learner, "learner", learner)
+    regressions = [getattr(learner, "learner", learner) for learner in learners]
+    if not all(isinstance(regression, KernelRidge) for regression in regressions):
+        return {}
+    pairs = [*zip(learners, regressions, strict=True)]
+    for learner, regression in counted(pairs, "regressions"):
         rows = used[getattr(learner, "part", slice(None))]
-        if not isinstance(regression, KernelRidge):
-            return {}
         some = None if known is None else known[rows]
         found = row_effects(regression, row, labels[rows], some, weight[rows])
         if found is None:

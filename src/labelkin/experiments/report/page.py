@@ -7,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import labelkin
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
 from labelkin._utils.pages import render_page
+from labelkin._utils.progress import FitProgress
 from labelkin.experiments.report import figures, ranks, tables
 from labelkin.experiments.report.claims import Evidence, claims_table
 from labelkin.experiments.report.comparison import (
@@ -85,8 +85,16 @@ def _make_texts(
         evidence["index"] = Evidence.of(indexed, reference)
     main = evidence["against"].main
     sentences = [*_sentences(evidence), count_cells(frame)]
+    n_figures = len(main.measured) + len(evidence["against"].sweeps) + 2  # over all, and the parts
+    drawn = FitProgress(None, "figures", n_figures, verbose=0)
+
+    def draw(name: str, label: str, figure: "Figure | None") -> list[Part]:
+        parts = _draw(folder, name, label, figure)
+        drawn.step()
+        return parts
+
     sections = [
-        *_compare(evidence, partial(_draw, folder)),
+        *_compare(evidence, draw),
         *_describe_runs(recorded, f"labelkin report {shlex.join(files)} --out report"),
     ]
     first = ranks.headline_measure(main)
