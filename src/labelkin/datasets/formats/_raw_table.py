@@ -352,6 +352,10 @@ class RawTable:
         factor = ratio_to_name(own, name) if factor is None and not unit else factor
         if factor is None:
             raise _RefusedNumberError(not_in(unit))
+        if unit == "hours" and not own and (hour := re.fullmatch(r"(\d+)[.,]([0-5]\d)", number)):
+            raise _RefusedNumberError(
+                f"which may be {hour[1]}:{hour[2]} or {value:g} hours; write it with a colon"
+            )
         if self.decimal is None and may_be_thousands(number):
             whole = float(re.sub("[.,]", "", number))
             text = f"which may be {whole:.0f} or {whole / 1000:g}; write it without a mark between "

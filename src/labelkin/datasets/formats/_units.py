@@ -63,6 +63,8 @@ _HOURS = {
     8766: "y yr year jahr an année año anno ano jaar",
 }
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
+# What is measured in years, as the name of a column.
+_AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
 _WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6)}
 _WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
 _PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1}
@@ -143,7 +145,7 @@ def ratio(unit: str, to: str) -> float | None:
 def ratio_to_name(unit: str, name: str) -> float | None:
     """Return the same for the unit that the name of a column states, as in weight_kg or Age (y)."""
     words = reversed(re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name))
-    found = (ratio(unit, word) for word in words)
+    found = (ratio(unit, "year" if word.casefold() in _AGES else word) for word in words)
     return next((factor for factor in found if factor is not None), None)
 
 
