@@ -1,6 +1,7 @@
 """Tables to features: what a column is taken for, and what the pipeline makes of it."""
 
 import json
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_few_words_among_many_dates_are_missing_values():
     data = table(w=cells, y=[0, 1] * 20)
     schema = find(data)
     assert schema.columns == {"w": "date"}
-    assert guesses_of(data)[0] == "1 cell of w read as missing: 'open'"
+    assert guesses_of(data)[0] == "2 cells of w read as missing: 'open', 'unknown'"
     new = pd.DataFrame({"w": ["3-MAR-1987", "open", "unknown", None]})
     assert schema.read(new)["w"].tolist() == ["3-MAR-1987", None, None, None]
     with pytest.raises(ValueError, match="holds 'soon' in row 1, not a date"):
@@ -99,7 +100,7 @@ def test_few_words_among_many_dates_are_missing_values():
     assert find(many).columns == {"w": "text"}
     given = find(many, columns={"w": "date"})
     assert given.read(many)["w"].tolist()[:9] == [None] * 9
-    assert guesses_of(many)[-1] == "9 cells of w read as missing: 'open', 'soon'"
+    assert guesses_of(many)[-1] == "10 cells of w read as missing: 'open', 'soon', 'unknown'"
 
 
 def test_few_words_among_many_numbers_are_missing_values():
@@ -542,7 +543,7 @@ def test_lists_of_words_are_texts():
         (["31/12/2024", "1/2/2025", None], "day_first_date", "when: dates, day first"),
         (["2024-12-31", "2025-01-02T10:00:00Z", None], "date", "when: dates"),
         (["3/14/2025 2:05 PM", "1/2/2025 12:10 AM", None], "date", "when: dates, month first"),
-        (["14 Mar 2025", "March 3, 2025", "2-Sept-25"], "date", "when: dates"),
+        (["14 Mar 2025", "March 3, 2025", "2-Sept-25"], "date", "when: dates, of 2025"),
         (["2025/03/14 2:05:33 PM GMT+1", "2025/10/01 9:00:00 AM", None], "date", "when: dates"),
     ],
 )
@@ -1026,3 +1027,37 @@ def test_words_for_missing_values_are_such_from_any_source(kind, tmp_path):
     expected = [None, None, "red", "blue", " red" if kind == "text" else "red", None] * 10
     for column in read:
         assert [None if pd.isna(cell) else cell for cell in column] == expected
+
+
+@pytest.mark.parametrize(
+    ("digits", "years"),
+    [
+        ([25, 40, 60, 80, 99, 0, 4], [1925, 1940, 1960, 1980, 1999, 2000, 2004]),  # of birth
+        ([38, 45, 51], [1938, 1945, 1951]),
+        ([95, 99, 0, 5], [1995, 1999, 2000, 2005]),
+        ([27, 28, 35], [2027, 2028, 2035]),  # ends of contracts
+        ([26, 24], [2026, 2024]),
+        (["1950", 38], [1950, 1938]),
+        (["2021", 38], [2021, 2038]),
+    ],
+)
+def test_years_of_two_digits(digits, years):
+    """Rows of training, new rows, and the encoder, which sees the cells as they are written."""
+    cells = [f"21.08.{year:0>2}" for year in digits]
+    data = table(born=cells * 10, x=np.arange(10 * len(cells)) / 7, y=[0, 1] * (5 * len(cells)))
+    schema = find(data)
+    expected = [(datetime(year, 8, 21) - datetime.min).days for year in years]
+    assert schema.measured["born"].range == (min(expected), max(expected))
+    encoder = DateEncoder(day_first=True, trend=True).fit(schema.read(data)[["born"]])
+    new = pd.DataFrame({"born": [f"21.08.{year % 100:02}" for year in years]})
+    np.testing.assert_array_equal(np.floor(encoder.transform(new)[:, 0]), years)
+    np.testing.assert_array_equal(encoder.transform(new), encoder.transform(new + " 00:00"))
+
+
+def test_missing_dates_are_counted():
+    data = table(
+        when=[f"{1 + i % 28}.03.2025" for i in range(40)], x=np.arange(40) / 7, y=[0, 1] * 20
+    )
+    notes = []
+    find(data).read(table(when=["unbekannt", None, "3.3.2025"], x=[1.5, 2, 3]), notes)
+    assert any("2 missing values in when" in note for note in notes)

@@ -354,7 +354,9 @@ def test_pairs_of_numbers_are_no_phone_numbers(form, tmp_path):
 def test_a_new_number_among_times_may_be_either(tmp_path):
     found = write(tmp_path / "t.csv", "a;y", [f"{i % 24}:30" for i in range(N)], [0, 1] * (N // 2))
     schema = find_training_data(found, "y").schema
-    with pytest.raises(ValueError, match=r"'09\.05' in row 1, which may be 09:05 or 9.05 hours; wr"):
+    with pytest.raises(
+        ValueError, match=r"'09\.05' in row 1, which may be 09:05 or 9.05 hours; wr"
+    ):
         schema.read(table_of_records([{"a": "09.05"}], schema))
     rows = table_of_records([{"a": "9.5"}, {"a": 9.05}, {"a": "9"}], schema)
     assert schema.read(rows)["a"].tolist() == [9.5, 9.05, 9]

@@ -148,9 +148,10 @@ def _date_encoder(step: DateEncoder, rows: Tensor) -> Tensor:
     numbers = numbers.op("Slice", np.array([0, 0]), np.array([-1, 5]), np.array([0, 1]))
     first, second, third, hour, minute = (numbers.columns([i]) for i in range(5))
     year_first = first > 31
-    # 70 is 1970, and 69 is 2069.
-    century = (third < 100).astype(np.int64) * 1900 + (third < 70).astype(np.int64) * 100
-    year = year_first.choose(first, third + century)
+    lowest = np.array(step.first_years_, dtype=np.int64)
+    since = (third.reshape(-1, len(lowest)) + (10_000 - lowest)) % 100
+    full_year = (third < 100).choose((since + lowest).reshape(-1, 1), third)
+    year = year_first.choose(first, full_year)
     month = year_first.choose(second, second if step.day_first else first)
     day = year_first.choose(third, first if step.day_first else second)
     month = month.at_least(1).at_most(12)  # what is not a date must not end the run

@@ -182,6 +182,14 @@ def _check_shares(encoder: Any) -> None:
         check_vector(encoder.shares_, "f", sum(map(len, encoder.categories_)))
 
 
+def _check_date_encoder(encoder: Any) -> None:
+    """Check the years of an encoder of dates; those of version 0.1 have their default."""
+    if (n := vars(encoder).get("n_features_in_")) is not None:
+        years = vars(encoder).setdefault("first_years_", [1970] * n)
+        check_json(years, [int])
+        _check_equal(encoder, len(years), n)
+
+
 def _check_counts(counts: Any) -> None:
     """Check that there are labels of every row that a search can find."""
     search, n_rows = counts.search, counts.Y.shape[0]
@@ -222,6 +230,7 @@ _MEASURED = {
     "unit": str,
     "zone": str,
     "is_year_first": bool,
+    "first_year": int,
     "words": [str],
 }
 _LABELS = {
@@ -340,7 +349,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
     "neighbors.ExactSearch": ("labelkin.neighbors._exact.ExactSearch", _none),
     "neighbors.NeighborCounts": ("labelkin.neighbors._counts.NeighborCounts", _check_counts),
     "tabular.CategoryEncoder": ("labelkin.tabular._categories.CategoryEncoder", _check_shares),
-    "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _none),
+    "tabular.DateEncoder": ("labelkin.tabular._dates.DateEncoder", _check_date_encoder),
     "tabular.LabelColumns": ("labelkin.tabular._labels.LabelColumns", _check_label_columns),
     "tabular.Measured": ("labelkin.tabular._measured.Measured", _check_measured),
     "tabular.NGrams": ("labelkin.tabular._text.NGrams", _none),

@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -73,24 +73,62 @@ _MONTHS = {
 }  # fmt: skip
 
 
-def parse_date(text: str, day_first: bool, zone: tzinfo | None = None) -> datetime | None:
+_FULL_YEAR = re.compile(r"[12]\d{3}")
+FIRST_YEAR = 1970
+"""Years of two digits are 1970 to 2069 where nothing else is known."""
+_AHEAD = 10  # years from now, which the middle of such years does not pass
+
+
+def parse_date(
+    text: str, day_first: bool, zone: tzinfo | None = None, first_year: int = FIRST_YEAR
+) -> datetime | None:
     """Return the date that a cell holds, or None.
 
-    With points the day is first in any case. A year of two digits is one of 1970 to 2069. A date
-    with an offset from UTC is converted to `zone`; without one, dates are read as they are written.
+    With points the day is first in any case. A year of two digits is one of the hundred from
+    `first_year`. A date with an offset from UTC is converted to `zone`; without one, dates are read
+    as they are written.
     """
-    date = _read_date(text, day_first)
-    if date is not None and date.tzinfo and zone:
+    found = _read_date(text, day_first, first_year)
+    if found is not None and found.tzinfo and zone:
         with contextlib.suppress(OverflowError):  # of the first day of all, or the last
-            date = date.astimezone(zone)
-    return date and date.replace(tzinfo=None)
+            found = found.astimezone(zone)
+    return found and found.replace(tzinfo=None)
 
 
 def parse_dates(
-    cells: Iterable[str | None], day_first: bool, zone: tzinfo | None = None
+    cells: Iterable[str | None],
+    day_first: bool,
+    zone: tzinfo | None = None,
+    first_year: int = FIRST_YEAR,
 ) -> list[datetime | None]:
     """Return the dates of a column; see `parse_date`."""
-    return [None if cell is None else parse_date(cell, day_first, zone) for cell in cells]
+    return [
+        None if cell is None else parse_date(cell, day_first, zone, first_year) for cell in cells
+    ]
+
+
+def have_full_years(dates: Iterable[str]) -> bool:
+    """Return whether all dates have a year of four digits."""
+    return all(_FULL_YEAR.search(written) for written in dates)
+
+
+def find_first_year(cells: Iterable[str | None], day_first: bool) -> int:
+    """Return the first of the hundred years that years of two digits stand for in a column.
+
+    In their middle is that of the years with four digits, if there are some. Otherwise it is that
+    of the years after the largest gap between those with two digits, and at most ten years from
+    now: 25 to 99 and 00 to 04 are 1925 to 2004, and 24 to 35 are 2024 to 2035.
+    """
+    known = {cell: found for cell in {*cells} if cell and (found := _read_date(cell, day_first))}
+    years = {found.year for cell, found in known.items() if _FULL_YEAR.search(cell)}
+    if not years and known:
+        digits = sorted({found.year % 100 for found in known.values()})
+        following = [*digits[1:], digits[0] + 100]
+        pairs = zip(following, digits, strict=True)
+        gap, last = max((after - before, before) for after, before in pairs)
+        latest, middle = date.today().year + _AHEAD, last + gap + (100 - gap) // 2
+        years = {latest - (latest - middle) % 100}
+    return (min(years) + max(years)) // 2 - 50 if years else FIRST_YEAR
 
 
 def find_zone(cells: Iterable[str | None]) -> str:
@@ -99,7 +137,7 @@ def find_zone(cells: Iterable[str | None]) -> str:
     Nothing if they have none, or several, as those of a place with summer time.
     """
     dates = (_read_date(cell, False) or _read_date(cell, True) for cell in cells if cell)
-    names = {date.tzname() for date in dates if date and date.tzinfo}
+    names = {found.tzname() for found in dates if found and found.tzinfo}
     return names.pop() or "" if len(names) == 1 else ""
 
 
@@ -125,7 +163,7 @@ def _as_offset(written: str | None) -> timezone | None:
     return timezone(offset) if abs(offset) < timedelta(days=1) else None
 
 
-def _read_date(text: str, day_first: bool) -> datetime | None:
+def _read_date(text: str, day_first: bool, first_year: int = FIRST_YEAR) -> datetime | None:
     """Return a date as it is written, with its offset from UTC if it has one."""
     written: tuple[Any, Any, Any]
     text = _CHARACTERS.sub(r"\1-\2-\3", text, count=1)
@@ -144,7 +182,7 @@ def _read_date(text: str, day_first: bool) -> datetime | None:
         return None
     year, month, day = map(int, written)
     if len(written[0]) == 2:
-        year += 2000 if year < 70 else 1900
+        year = first_year + (year - first_year) % 100
     *clock, half, zone = found.groups()[-5:]
     hour, minute, second = (int(part or 0) for part in clock)
     if half:
@@ -192,7 +230,7 @@ def is_one_month(values: Iterable[str]) -> bool:
 def as_days(dates: Iterable[datetime | None]) -> np.ndarray:
     """Return dates as days, NaN where there is none."""
     day = timedelta(days=1)
-    return np.array([np.nan if date is None else (date - datetime.min) / day for date in dates])
+    return np.array([np.nan if one is None else (one - datetime.min) / day for one in dates])
 
 
 def as_times(values: Any, name: str) -> np.ndarray:
@@ -212,7 +250,8 @@ def as_times(values: Any, name: str) -> np.ndarray:
                 numbers = [cell and cell.replace(",", ".") for cell in cells]
                 times = np.array(numbers, dtype=np.float64)
             else:
-                times = as_days(parse_dates(cells, day_first, UTC))
+                first_year = find_first_year(cells, day_first)
+                times = as_days(parse_dates(cells, day_first, UTC, first_year))
         except ValueError:
             wrong = [row for row, cell in written.items() if find_day_first([cell]) is None]
             row = min(wrong or written)
@@ -250,6 +289,8 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         of each column; NaN where it has none.
     has_words_ : bool
         Whether a date has words, such as March or PM.
+    first_years_ : list of int
+        The first of the hundred years that years of two digits stand for, by column.
     """
 
     def __init__(self, day_first: bool = False, trend: bool = False) -> None:
@@ -260,10 +301,12 @@ class DateEncoder(TransformerMixin, BaseEstimator):
         """Find the range of the dates of each column."""
         _check_n_features(self, X, reset=True)
         _check_feature_names(self, X, reset=True)
+        cells = np.asarray(X, dtype=object)
+        texts = [[None if is_missing(one) else str(one) for one in column] for column in cells.T]
+        self.first_years_ = [find_first_year(column, self.day_first) for column in texts]
         parts = self._parse(X)[:, :, :2]
-        cells = np.asarray(X, dtype=object).ravel()
-        written = (str(cell) for cell in cells if not is_missing(cell))
-        self.has_words_ = any(re.search(r"[^\W\d_TZ]", date) for date in written)
+        written = (text for column in texts for text in column if text)
+        self.has_words_ = any(re.search(r"[^\W\d_TZ]", text) for text in written)
         self.first_, self.last_ = np.full((2, self.n_features_in_, 2), np.nan)
         for j in range(self.n_features_in_):
             if len(known := parts[~np.isnan(parts[:, j, 0]), j]):
@@ -301,11 +344,11 @@ class DateEncoder(TransformerMixin, BaseEstimator):
             text = "" if is_missing(cell) else str(cell).strip()
             if not text:
                 continue
-            date = parse_date(text, self.day_first)
-            if date is None:
+            when = parse_date(text, self.day_first, None, self.first_years_[place[1]])
+            if when is None:
                 raise ValueError(f"{text!r} is not a date that can be read.")
-            year = date.year + (date.timetuple().tm_yday - 1) / 366
-            found[place] = year, date.month, date.weekday(), date.hour + date.minute / 60
+            year = when.year + (when.timetuple().tm_yday - 1) / 366
+            found[place] = year, when.month, when.weekday(), when.hour + when.minute / 60
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

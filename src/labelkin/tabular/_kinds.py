@@ -27,7 +27,14 @@ from labelkin.datasets.formats._units import (
     split_unit,
     without_limit,
 )
-from labelkin.tabular._dates import find_day_first, needs_order, parse_date
+from labelkin.tabular._dates import (
+    find_day_first,
+    find_first_year,
+    have_full_years,
+    needs_order,
+    parse_date,
+    parse_dates,
+)
 from labelkin.tabular._text import count_words, has_words
 
 # "raw": numbers or strings as the table has them, for a model that encodes its input itself.
@@ -364,7 +371,8 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     share = 0.5 if len({*others}) == 1 else _MAX_WORDS
     if day_first is None or (len(others) > share * len(values) and not given):
         return None
-    _read_as_missing(table, name, others)
+    unknown = [v for v in table.strings(name) if v and is_unknown(v) and v.strip() not in MISSING]
+    _read_as_missing(table, name, [*others, *unknown])
     if given:
         return None
     order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
@@ -372,6 +380,10 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
         order = ""
     elif not day_first:
         arguments.insert(0, "day_first_date")
+    if not have_full_years(dates):
+        first_year = find_first_year(dates, day_first)
+        years = {one.year for one in parse_dates(dates, day_first, None, first_year) if one}
+        order += f", of {min(years)}" + f" to {max(years)}" * (len(years) > 1)
     table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
     return "day_first_date" if day_first else "date"
 

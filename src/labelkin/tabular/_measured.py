@@ -12,8 +12,10 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
 from labelkin.datasets.formats._units import in_words, is_currency, ratio
 from labelkin.tabular._dates import (
+    FIRST_YEAR,
     as_days,
     as_zone,
+    find_first_year,
     find_zone,
     has_order,
     is_one_month,
@@ -37,6 +39,8 @@ class Measured:
     """The time zone of dates, or the offset from UTC that all had; others are converted to it."""
     is_year_first: bool = False
     """Whether dates began with the year: in others, the day or the month may be first."""
+    first_year: int = FIRST_YEAR
+    """The first of the hundred years that years of two digits stand for."""
     words: tuple[str, ...] = ()
     """What was read as missing."""
 
@@ -46,7 +50,9 @@ class Measured:
         found = cls(unit=table.units.get(name, ""), words=tuple(table.words.get(name, ())))
         if kind != "number":
             is_open = kind == "date" and not is_given and not has_order(table.strings(name))
-            found = replace(found, zone=_zone_of(table, name), is_year_first=is_open)
+            first_year = find_first_year(table.strings(name), kind == "day_first_date")
+            found = replace(found, is_year_first=is_open, first_year=first_year)
+            found = replace(found, zone=_zone_of(table, name))
         found = replace(found, range=find_range(read_column(table, name, kind, found)[1]))
         signs = table.percent_signs(name) if kind == "number" else None
         is_percent = signs is not None and bool(signs.any())
@@ -91,7 +97,7 @@ def read_column(
     day_first = is_turned != (kind == "day_first_date")
     to, words = as_zone(known.zone), table.words.get(name, [])
     cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
-    dates = parse_dates(cells, day_first, to)
+    dates = parse_dates(cells, day_first, to, known.first_year)
     days = as_days(dates)
     wrong = [row for row in np.flatnonzero(np.isnan(days)) if cells[row] is not None]
     reversed_ = [row for row in wrong if parse_date(cells[row], not day_first)]

@@ -310,8 +310,9 @@ class Schema:
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
         note_outside(table, columns, known, self.n_rows, notes)
-        present = [name for name in self.of_kind("number") if name not in table.absent]
-        gaps = {name: int(np.isnan(found[name]).sum()) for name in present}
+        gaps = {name: int(np.isnan(numbers[name]).sum()) for name in numbers}
+        present = [name for name in self.columns if name in gaps and name not in table.absent]
+        gaps = {name: gaps[name] for name in present}
         with_gaps = [name for name in present if gaps[name]]
         _note_gaps(table, sum(gaps.values()), with_gaps, notes)
         return pandas.DataFrame(found)
