@@ -226,3 +226,30 @@ def test_a_markdown_table(tmp_path):
 def test_a_markdown_table_in_a_text_is_none(tmp_path):
     (tmp_path / "t.csv").write_text(f'id,text\n1,"{MARKDOWN}"\n2,b\n')
     assert read_table(tmp_path / "t.csv").names == ["id", "text"]
+
+
+LOG = "time,temp,rpm,fault\n{}" + "".join(
+    f"2026-01-{i + 1:02},{20 + i}.5,{900 + i},\n" for i in range(9)
+)
+
+
+@pytest.mark.parametrize("units", [",degC,rpm,\n", "TS,°C,1/min,\n", ",[degC],[rpm],\n"])
+def test_units_below_the_names(units, tmp_path):
+    (tmp_path / "t.csv").write_text(LOG.format(units))
+    found = read_table(tmp_path / "t.csv")
+    assert found.n_rows == 9
+    assert [found.kind(name) for name in ("temp", "rpm")] == ["number", "number"]
+    assert found.units["temp"] in ("degC", "°C")
+    assert "the units below the names left out" in [guess.text for guess in found.guesses]
+    assert read_table(tmp_path / "t.csv", header=True).n_rows == 10
+    (tmp_path / "new.csv").write_text("time,temp,rpm,fault\n" + units + "2026-03-01,21.5,900,\n")
+    new = read_table(tmp_path / "new.csv", expected=found.names)
+    assert new.data["temp"].tolist() == [21.5]
+
+
+@pytest.mark.parametrize(
+    "row", ["2026-01-31,error,900,\n", ",unknown,,\n", "2026-01-31,broken,,\n", ",,901,\n"]
+)
+def test_a_first_row_with_words_is_data(row, tmp_path):
+    (tmp_path / "t.csv").write_text(LOG.format(row))
+    assert read_table(tmp_path / "t.csv").n_rows == 10

@@ -310,3 +310,29 @@ def test_lists_without_words_are_left_out():
     assert find_training_data(frame.assign(who=chats), "a,b").X["who"][3] == "hello, no 3"
     new = pd.DataFrame({"x": [1.0], "who": [[]]})
     assert found.schema.read(new)["who"].isna().all()
+
+
+@pytest.mark.parametrize("own", [" ", ";", ", "])
+@pytest.mark.parametrize("other", [" ", ";", ", ", "|"])
+def test_another_mark_between_the_labels_of_a_model(own, other):
+    rows = [["a", "b"], ["b"], ["c", "a", "d"], ["d"]] * 5
+
+    def table(mark):
+        return pd.DataFrame({"x": range(20), "tags": [mark.join(row) for row in rows]})
+
+    found = LabelColumns.find(RawTable.of(table(own)), "tags", own.strip() or " ")
+    notes = []
+    Y = found.read(RawTable.of(table(other)), notes)
+    np.testing.assert_array_equal(Y, found.read(RawTable.of(table(own))))
+    mark = other.strip() or " "
+    assert notes == [f"X: tags split at {mark!r}, which separates labels of the model"] * (
+        own != other
+    )
+
+
+def test_new_labels_are_no_reason_for_another_mark():
+    found = LabelColumns(("a b", "c"), "tags", ";")
+    notes = []
+    Y = found.read(RawTable.of(pd.DataFrame({"tags": ["a b;c", "c", "c d;x"]})), notes)
+    assert Y.tolist() == [[1, 1], [0, 1], [0, 0]]
+    assert notes == ["X: labels unknown to the model are left out: c d, x"]

@@ -245,6 +245,10 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
             {"15:45 Uhr": 15.75, "13 Uhr": 13, "8.30 Uhr": 8.5, "1 h 15 min": 1.25, "8h30": 8.5},
         ),
         ("{} min", {"1h03": 63, "25 Minuten 30 Sekunden": 25.5, "2 hours and 5 mins": 125}),
+        ("{} min", {"1h 31m": 91, "2h 5m 30s": 125.5}),
+        ("{}.5", {"10.5 L": 10.5, "52 H": 52, "58*": 58, "9 HH": 9, "7 ↓": 7}),
+        ("{} mg/l", {"10 L": 10, "52 H": 52}),
+        ("{} ml", {"1 L": 1000, "2 ml": 2}),
         ("{} days", {"2 days 12:00:00": 2.5, "36 h": 1.5, "P7DT12H0M0S": 7.5, "1 week": 7}),
         ("{} Monate", {"1 Monat": 1, "2 Jahre": 24}),
         ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
@@ -367,3 +371,30 @@ def test_ages_are_in_years(tmp_path):
     schema = find_training_data(found, "y", columns={"Alter": "number"}).schema
     rows = table_of_records([{"Alter": "40 Jahre"}, {"Alter": "6 Monate"}], schema)
     assert schema.read(rows)["Alter"].tolist() == [40, 0.5]
+
+
+@pytest.mark.parametrize("name", ["Fläche m²", "Fläche (m²)"])
+def test_new_numbers_in_the_unit_of_the_name_are_read(name, tmp_path):
+    found = write(tmp_path / "t.csv", f"{name};y", [f"{i},8" for i in range(N)], [0, 1] * (N // 2))
+    schema = find_training_data(found, "y").schema
+    new = write(tmp_path / "new.csv", f"{name};b", ["37,8 m²", "20 qm", "9000 cm²"], [1, 2, 3])
+    np.testing.assert_allclose(schema.read(new)[name], [37.8, 20, 0.9])
+    other = write(tmp_path / "new.csv", f"{name};b", ["37,8 kg", "20 kg"], [1, 2])
+    with pytest.raises(
+        ValueError, match="holds numbers in kg, and the model was fitted on numbers"
+    ):
+        schema.read(other)
+
+
+def test_words_for_truth_values_of_training(tmp_path):
+    found = write(tmp_path / "t.csv", "open;x;y", ["TRUE", "FALSE"] * 30, range(N), [0, 1, 1] * 20)
+    schema = find_training_data(found, "y").schema
+    assert schema.columns["open"] == "number"
+    expected = [1, 0, np.nan]
+    for cells in (["TRUE", "FALSE", "unknown"], ["yes", "no", None], [True, False, None]):
+        rows = table_of_records([{"open": cell, "x": 1} for cell in cells], schema)
+        np.testing.assert_array_equal(schema.read(rows, [])["open"], expected)
+    new = write(tmp_path / "new.csv", "open;x", ["TRUE", "unknown"], [1, 2])
+    np.testing.assert_array_equal(schema.read(new, [])["open"], [1, np.nan])
+    with pytest.raises(ValueError, match="'open' holds 'half' in row 1, not a number"):
+        schema.read(table_of_records([{"open": "half", "x": 1}], schema))

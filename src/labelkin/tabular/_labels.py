@@ -1,6 +1,7 @@
 """The labels of a table: one column per label, or one column that lists them."""
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -28,6 +29,7 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
+    SEPARATORS,
     find_doubts,
     find_inner_separator,
     guess_separator,
@@ -225,6 +227,16 @@ class LabelColumns:
         none = np.zeros(table.n_rows, dtype=np.uint8)
         return np.column_stack([columns.get(name, none) for name in self.names])
 
+    def _split_tags(
+        self, table: RawTable, columns: Sequence[str], mark: str
+    ) -> tuple[list[list[str]], set[str], int]:
+        """Return the tags of each row, those that are no labels, and the number of the others."""
+        tags = _read_all_tags(table, columns, mark)
+        rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
+        counts = Counter(chain(*rows))
+        unknown = counts.keys() - {*self.names}
+        return rows, unknown, counts.total() - sum(counts[tag] for tag in unknown)
+
     def _read_tags(self, table: RawTable, notes: list[str]) -> Any:
         column, names = self.column or "", table.names or ()
         find_columns([column], names, table.source)
@@ -232,9 +244,16 @@ class LabelColumns:
         repeats = [n for n, repeated in table.repeats.items() if self.more and repeated == column]
         further = dict.fromkeys([*self.more, *repeats])
         columns = [column, *(name for name in further if name in names)]
-        tags = _read_all_tags(table, columns, self.separator)
-        rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
-        if unknown := {tag for tags in rows for tag in tags} - {*self.names}:
+        used = self.separator
+        rows, unknown, n_known = self._split_tags(table, columns, used)
+        for mark in (*SEPARATORS, " ") if unknown else ():  # another program may use another one
+            others, unlike, n_alike = self._split_tags(table, columns, mark)
+            if n_alike > n_known and len(unlike) < len(unknown):
+                used, rows, unknown, n_known = mark, others, unlike, n_alike
+        if used != self.separator:
+            text = f"{column} split at {used!r}, which separates labels of the model"
+            notes.append(f"{table.source}: {text}")
+        if unknown:
             text = f"labels unknown to the model are left out: {join_names(sorted(unknown))}"
             notes.append(f"{table.source}: {text}")
         known = [[tag for tag in tags if tag not in unknown] for tags in rows]

@@ -10,7 +10,7 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
-from labelkin.datasets.formats._units import in_words, is_currency, ratio
+from labelkin.datasets.formats._units import in_words, is_currency, ratio, ratio_to_name
 from labelkin.tabular._dates import (
     FIRST_YEAR,
     as_days,
@@ -23,6 +23,7 @@ from labelkin.tabular._dates import (
     parse_dates,
 )
 from labelkin.tabular._kinds import Kind
+from labelkin.tabular._labels import TRUTH
 
 _CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
 
@@ -119,7 +120,14 @@ def read_column(
 def read_measured(
     table: RawTable, name: str, kind: str, known: Measured, spare: float, notes: list[str]
 ) -> tuple[np.ndarray, Any]:
-    """Return a column of new rows as `read_column` does; other units are refused."""
+    """Return a column of new rows as `read_column` does; other units are refused.
+
+    Where the training rows had 0 and 1, or truth values, words such as TRUE and no are numbers.
+    """
+    if kind == "number" and known.range == (0, 1) and table.kind(name) == "string":
+        truth = {cell: TRUTH.get((cell or "").strip().casefold()) for cell in table.strings(name)}
+        words = {cell: f"{value:g}" for cell, value in truth.items() if cell and value is not None}
+        table.data = table.data.assign(**{name: table.column(name).replace(words)})
     is_open = known.is_year_first and table.kind(name) == "string"
     is_turned = is_open and _is_day_first(table, name, notes)
     cells, numbers = read_column(table, name, kind, known, spare, is_turned)
@@ -191,6 +199,7 @@ def _convert(table: RawTable, name: str, numbers: np.ndarray, to: str) -> np.nda
     if not to and is_currency(unit):
         return numbers
     factor = ratio(unit, to)
+    factor = ratio_to_name(unit, name) if factor is None and not to else factor
     if factor is None:
         of = in_words(to) if to else "numbers without a unit"
         text = f"column {shorten(name)} holds {in_words(unit)}, and the model was fitted on {of}"

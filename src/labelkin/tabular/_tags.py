@@ -17,7 +17,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
-_SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；", "،", "؛")
+SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；", "،", "؛")
 # Those of them that occur in labels, too.
 _PUNCTUATION = (",", "/", "、", "，", "،")
 # Marks that may separate tags, too, if they stand between spaces, once or repeated.
@@ -176,7 +176,7 @@ def guess_separator(table: RawTable, column: str) -> str:
     are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
     counts = {" ": (0, 0)} if are_hashes else {}
     spaced = _find_spaced(cells)
-    for mark in () if are_hashes else (*_SEPARATORS, *spaced, " "):
+    for mark in () if are_hashes else (*SEPARATORS, *spaced, " "):
         if any(mark in cell for cell in cells):
             tags = [tag.strip() for cell in cells for tag in split_tags(cell, mark) if tag.strip()]
             counts[mark] = len(set(tags)), -len(tags)
@@ -226,7 +226,7 @@ def _separates(mark: str, cells: set[str]) -> bool:
 def find_inner_separator(cells: Iterable[str]) -> str | None:
     """Return the mark that splits cells of one tag each or more, if fewer tags are found then."""
     whole = {cell.strip() for cell in cells}
-    tags = {m: {tag.strip() for cell in whole for tag in split_tags(cell, m)} for m in _SEPARATORS}
+    tags = {m: {tag.strip() for cell in whole for tag in split_tags(cell, m)} for m in SEPARATORS}
     best = min(tags, key=lambda mark: len(tags[mark]))
     return best if len(tags[best]) < len(whole) else None
 
@@ -238,7 +238,7 @@ def find_doubts(rows: Sequence[Sequence[str]], separator: str, is_guess: bool) -
     """
     counts = Counter(tag for row in rows for tag in row)
     found = []
-    for mark in _SEPARATORS if is_guess else ():
+    for mark in SEPARATORS if is_guess else ():
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
             text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"

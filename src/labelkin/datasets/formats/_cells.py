@@ -25,6 +25,7 @@ from labelkin.datasets.formats._numbers import (
     have_commas,
     have_digits,
     is_number,
+    is_unknown,
     other_mark,
     parse_number,
     sign_of,
@@ -38,7 +39,7 @@ from labelkin.datasets.formats._raw_table import (
     as_string,
     name_columns,
 )
-from labelkin.datasets.formats._units import describe_numbers
+from labelkin.datasets.formats._units import common_form, describe_numbers
 
 # What people write before sums and means below a table. Others are found by their values.
 _TOTALS = {
@@ -72,6 +73,7 @@ _MAX_ABOVE = 20  # rows above the names
 _MAX_BELOW = 10  # rows of totals and notes below the table
 # Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.
 _SUMMED = range(5, 100_000)
+_MIN_MEASURED, _MEASURED = 7, 0.8  # rows, and share of numbers in a column with a unit
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
@@ -150,16 +152,23 @@ def take_header(
     header = options.header
     below = None if header is False else _find_second_header(columns, first)
     is_merged = below is not None and _have_merged(columns, first, below)
+    is_open = header is None and below is None
+    units = _find_units(columns, bool(options.expected)) if is_open else []
     if header is None:
-        header = _find_header(columns, first, source, list(options.expected), below is not None)
+        is_header = below is not None or bool(units)
+        header = _find_header(columns, first, source, list(options.expected), is_header)
     elif not is_merged:  # the user says that there is one row of names
         below = None
     names, repeats = [f"c{number}" for number in range(1, len(first) + 1)], dict[str, str]()
+    units = units if header else []
     if header:
         n_rows = 1 if below is None else 2
         if below is None and _has_question_ids(columns):
             guesses.append(Guess("the questions below the names left out", ()))
             n_rows = 3
+        if units:
+            guesses.append(Guess("the units below the names left out", ("header",)))
+            n_rows = 2
         if below is not None:
             guesses.append(Guess("two rows of names read as one", () if is_merged else ("header",)))
             third = [column[2].as_py() for column in columns]
@@ -171,6 +180,7 @@ def take_header(
             # The margin of a sheet, and what a delimiter at the end of each row makes.
             used = [i for i, one in enumerate(columns) if first[i] or one.null_count < len(one)]
             first, columns = ([part[i] for i in used or [0]] for part in (first, columns))
+            units = [units[i] for i in used] if units else []
         names, renamed, repeats = name_columns(first, source, options.known)
         guesses += renamed
         strings = {*options.as_strings}
@@ -178,7 +188,9 @@ def take_header(
         options = replace(options, as_strings=strings)
         columns = [column.slice(n_rows) for column in columns]
     table = make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
-    return replace(table, repeats=repeats)
+    found = {name: common_form(unit) for name, unit in zip(names, units, strict=False) if unit}
+    found = {name: unit for name, unit in found.items() if table.kind(name) == "number"}
+    return replace(table, repeats=repeats, units=found | table.units)
 
 
 def make_table(
@@ -421,6 +433,30 @@ def _has_question_ids(columns: Sequence[Any]) -> bool:
     """Return whether the third row has the identifiers that Qualtrics writes for questions."""
     third = [column[2].as_py() if len(column) > 2 else None for column in columns]
     return all((cell or "").startswith('{"ImportId":') for cell in third)
+
+
+def _find_units(columns: Sequence[Any], are_few: bool) -> list[str | None]:
+    """Return the row below the names if it holds units, else nothing.
+
+    It has words where the rows below have numbers, none that has a digit or recurs in the others.
+    New rows may be few.
+    """
+    least = 3 if are_few else _MIN_MEASURED
+    row = [column[1].as_py() if len(column) >= least else None for column in columns]
+    n_found = 0
+    for column, cell in zip(columns, row, strict=True):
+        if cell is None:
+            continue
+        values = _distinct(column.slice(2, _SAMPLE_ROWS))
+        numbers = [value for value in values if is_number(value) or is_number(value, ",")]
+        if is_number(cell) or is_unknown(cell) or cell in values or not have_digits(values):
+            return []
+        are_numbers = len(numbers) >= max(_MEASURED * len(values), 1 if are_few else 2)
+        if not are_numbers and re.search(r"\d", cell):
+            return []
+        n_found += are_numbers
+    units = [cell and cell.strip(" []()") for cell in row]
+    return [None if unit == "%" else unit for unit in units] if n_found else []
 
 
 # ---------------------------------------------------------------------------- rows of no data

@@ -8,6 +8,7 @@ from labelkin._utils.files import shorten
 from labelkin.datasets.formats._units import (
     CLOCK,
     CURRENCY,
+    FLAGS,
     common_form,
     is_currency,
     main_unit,
@@ -158,7 +159,8 @@ def strip_units(cells: Iterable[str]) -> tuple[dict[str, tuple[str, float]], str
     has_times = any(CLOCK.fullmatch(text) for text, _ in split.values())
     is_mixed = has_times and any(not own and text.strip("0.,") for text, own in split.values())
     if not unit or is_mixed or any(factor is None for _, factor in found.values()):
-        return {c: (bare[c] if own else text, 1.0) for c, (text, own) in split.items()}, ""
+        plain = {"", *FLAGS}
+        return {c: (text if own in plain else bare[c], 1.0) for c, (text, own) in split.items()}, ""
     return {cell: (text, factor or 0.0) for cell, (text, factor) in found.items()}, unit
 
 

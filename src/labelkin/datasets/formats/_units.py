@@ -52,6 +52,9 @@ _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
 
+FLAGS = {"H", "HH", "L", "LL"}
+"""What laboratories write beside values that are high or low; L is a litre, too."""
+
 # Units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
 _HOURS = {
     1 / 3600: "s sec second sekunde seconde segundo secondo",
@@ -79,7 +82,7 @@ def without_limit(cell: str) -> str:
     """Return a cell without the mark of a limit: 0.5 for <0.5, ca. 0.5, 0.5+ and 0.5 + (high)."""
     found = _LIMIT.match(cell)
     cell = cell[found.end() :] if found else cell
-    flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s+[-+*↑↓]{1,2})\s*", cell)
+    flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s*[*↑↓]{1,2}|\s+[-+]{1,2})\s*", cell)
     return flagged[1] if flagged else cell
 
 
@@ -115,9 +118,11 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 def _duration(cell: str) -> str | None:
     """Return several numbers in units of time, such as 1 h 7 min, as a time; None: it is none."""
-    sizes = [(int(number), _size_of(unit)) for number, unit in _PART.findall(cell)]
-    if len(sizes) < 2 or _PART.sub("", cell).strip():
+    parts = _PART.findall(cell)
+    if len(parts) < 2 or _PART.sub("", cell).strip():
         return None
+    # Beside hours, m are minutes.
+    sizes = [(int(number), _size_of("min" if unit == "m" else unit)) for number, unit in parts]
     hours = [number * size[1] for number, size in sizes if size and size[0] == "time"]
     seconds = round(3600 * sum(hours))
     time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
@@ -134,12 +139,12 @@ def common_form(unit: str) -> str:
 def ratio(unit: str, to: str) -> float | None:
     """Return by what a number in a unit is multiplied for another; None: they are not of one kind.
 
-    A number without a unit is taken as it is.
+    A number without a unit, or with a flag, is taken as it is.
     """
     own, other = _size_of(unit), _size_of(to)
     if own and other and own[0] == other[0]:
         return own[1] / other[1]
-    return 1.0 if not unit or _is_same(unit, to) else None
+    return 1.0 if not unit or unit in FLAGS or _is_same(unit, to) else None
 
 
 def ratio_to_name(unit: str, name: str) -> float | None:
@@ -185,8 +190,13 @@ def _size_of(unit: str) -> tuple[str, float] | None:
 
 
 def main_unit(units: Iterable[str]) -> str:
-    """Return the most frequent unit of numbers; nothing: most have none, and those no currency."""
+    """Return the most frequent unit of numbers; nothing: most have none, and those no currency.
+
+    L is a flag where H is one, too, or most numbers have neither.
+    """
     counts = Counter(units)
+    if not counts.keys().isdisjoint(FLAGS - {"L"}):
+        counts[""] += sum(counts.pop(flag, 0) for flag in FLAGS)
     n_bare = counts.pop("", 0)
     unit = max(counts, key=lambda one: (counts[one], one), default="")
     return unit if n_bare < counts.total() or is_currency(unit) else ""
@@ -215,7 +225,10 @@ def describe_numbers(cells: Iterable[str], unit: str) -> str:
     bare = {cell: without_limit(cell) for cell in cells}
     own = {split_unit(text)[1] for text in bare.values()}
     others = sorted(one for one in own if one and ratio(one, unit) not in (None, 1.0))
-    limits = sorted(cell for cell, text in bare.items() if cell != text)
+    flags = own & FLAGS - {unit}
+    limits = sorted(
+        cell for cell, text in bare.items() if cell != text or split_unit(text)[1] in flags
+    )
     text = in_words(unit)
     text += f", converted from {join_names(others)}" if others else ""
     return text + (f", {shorten(limits[0], 20)} read as the number" if limits else "")
