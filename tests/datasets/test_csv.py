@@ -204,6 +204,7 @@ def test_a_file_without_a_header(tmp_path, text):
         "text,tags\nsome words,a\nmore words,b\ntext,tags\n",
         "colour,n\nred,1\nblue,2\n",
         "c1,c2\n1,2\n",
+        "land,1970,1971,1973,1974,1980,1981\nde,3,4,5,5,6,7\nfr,2,3,3,1,2,1\n",  # some years
     ],
 )
 def test_a_file_with_a_header(tmp_path, text):

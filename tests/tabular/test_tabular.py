@@ -401,6 +401,20 @@ def test_identifiers_are_left_out():
     assert kept.columns == {"running": "number", "mail": "category", "views": "number"}
 
 
+def test_quantities_that_differ_by_chance_are_no_identifiers():
+    rng = np.random.default_rng(0)
+    n = 50
+    years = table(
+        year=np.arange(1950, 1950 + n),
+        population=152_271 + np.cumsum(rng.integers(1_500, 3_000, n)),
+        income=32_000 + rng.permutation(n) * 617,
+        PID=rng.permutation(n),
+        y=[0, 1] * (n // 2),
+    )
+    assert find(years).columns == {"population": "number", "income": "number"}
+    assert {*find(years).identifiers} == {"PID", "year"}
+
+
 def test_columns_that_are_the_same_in_all_rows_are_left_out():
     data = table(country=["de"] * 9, year=[2026] * 9, mark=["x", None, "x"] * 3, y=[0, 1, 1] * 3)
     assert find(data).columns == {"mark": "category"}

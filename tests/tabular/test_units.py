@@ -294,6 +294,30 @@ def test_limits_are_read_as_numbers(tmp_path):
     assert groups.data["a"].tolist()[:2] == ["<18", "18-65"]
 
 
+@pytest.mark.parametrize("cells", [["<6m", ">6m"], ["<= 3 cm", "> 3 cm"], ["1", "2", "3", ">3"]])
+def test_limits_that_are_categories_stay_apart(cells, tmp_path):
+    column, y = cells * (N // len(cells)), [0, 1] * (N // 2)
+    for found in (
+        write(tmp_path / "t.csv", "a;y", column, y),
+        pd.DataFrame({"a": column, "y": y}),
+    ):
+        training = find_training_data(found, "y")
+        assert training.schema.columns == {"a": "category"}
+        assert {*training.X["a"]} == {*cells}
+
+
+@pytest.mark.parametrize("form", ["{}A", "c{}"])
+def test_numbers_with_a_letter_among_numbers_are_codes(form, tmp_path):
+    column = [str(i // 3) for i in range(300)]
+    column[40:42] = column[90:92] = [form.format(7)] * 2
+    y = [0, 1] * 150
+    for found in (
+        write(tmp_path / "t.csv", "family;y", column, y),
+        pd.DataFrame({"family": column, "y": y}),
+    ):
+        assert find_training_data(found, "y").schema.columns == {"family": "category"}
+
+
 def test_columns_of_several_numbers_are_doubted(tmp_path):
     cells = [f"{i + 80} x {i} x {2 * i} cm" for i in range(N)]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))

@@ -20,12 +20,12 @@ from labelkin.datasets.formats._numbers import (
 )
 from labelkin.datasets.formats._raw_table import Guess, as_string
 from labelkin.datasets.formats._units import (
+    MAX_CATEGORIES,
     describe_numbers,
     in_words,
     main_unit,
     ratio,
-    split_unit,
-    without_limit,
+    split_units,
 )
 from labelkin.tabular._dates import (
     find_day_first,
@@ -42,10 +42,9 @@ Kind = Literal["number", "category", "text", "date", "day_first_date", "raw"]
 Scale = Literal["auto", "none", "robust", "standard", "minmax"]
 Embedding = Literal["auto", "none"]
 
-# A column with more different values than this, most of them rare, is more likely text or an
-# identifier than a category; so is one whose values are longer than a few words, or of several
+# A column with more different values than MAX_CATEGORIES, most of them rare, is more likely text or
+# an identifier than a category; so is one whose values are longer than a few words, or of several
 # words that hardly recur.
-_MAX_CATEGORIES = 20
 _MAX_CATEGORY_WORDS = 3
 # In columns of fewer rows than this, values are distinct by chance.
 _MIN_IDENTIFIERS = 20
@@ -58,6 +57,8 @@ _MAX_WORDS = 0.1
 _MAX_DATE = 60
 # Of equal length, these are codes, even if most have digits only.
 _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
+# A letter or two beside digits, as in 136A and c168.
+_LETTERED = re.compile(r"[^\W\d_]{1,2}\d+|\d+[^\W\d_]{1,2}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
 _NINES = re.compile(r"9+[6-9](\.9)?")
@@ -69,7 +70,7 @@ _PHONE = re.compile(r"[+(0][\d\s()/.–-]{7,}\d|\d{3}[-. ]\d{3}[-. ]\d{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
 _IDENTIFIER_NAME = re.compile(
     r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
-    r"|[a-z](Id|ID|No)\.?$|^id[A-Z]"
+    r"|([a-z]|^[A-Z])(Id|ID|No)\.?$|^id[A-Z]"
     # What pandas calls an index without a name in a file.
     r"|^(Unnamed: |__index_level_|index_)\d",
 )
@@ -223,7 +224,7 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
     distinct = {one for one in values if one == one} if is_group or is_fold else set()  # no NaN
     if any(isinstance(value, float) and not value.is_integer() for value in distinct):
         return []
-    are_many = len(distinct) > _MAX_CATEGORIES
+    are_many = len(distinct) > MAX_CATEGORIES
     if is_group and are_many:
         text = (
             f"{name} is kept as a feature; if new rows have others than its {len(distinct):,} "
@@ -243,7 +244,7 @@ def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
     Years do so, too, but their order counts.
     """
     values = np.unique(numbers[np.isfinite(numbers)])
-    are_few = 2 < len(values) <= _MAX_CATEGORIES and 10 * len(values) <= len(numbers)
+    are_few = 2 < len(values) <= MAX_CATEGORIES and 10 * len(values) <= len(numbers)
     if not are_few or (values % 1).any() or values[0] < 100:
         return []
     if values[0] >= 1900 and values[-1] < 2100:
@@ -259,7 +260,7 @@ def find_title(table: RawTable, kinds: Mapping[str, Kind]) -> str:
     whole = [name for name in kinds if _TITLE.fullmatch(name) or _NAME.fullmatch(name)]
     # Titles that recur are categories.
     found = [
-        n for n in whole if kinds[n] == "category" and table.column(n).nunique() > _MAX_CATEGORIES
+        n for n in whole if kinds[n] == "category" and table.column(n).nunique() > MAX_CATEGORIES
     ]
     found += [name for name in kinds if kinds[name] == "text"]
 
@@ -285,8 +286,10 @@ def _are_distinct(name: str, values: Collection[Any]) -> bool:
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
-    They are if they are distinct integers and the column is named like one, they are in order, or
-    they are long and of equal length. One named like it may have a few twice. A few are missing.
+    They are if they are distinct integers and the column is named like one. One named like it may
+    have a few twice. So are numbers that are in order, or long and of equal length, and so close
+    together that n numbers drawn from their range would have 1 or 3 equal pairs: years of which
+    none is missing, and not the incomes of fifty states. A few are missing.
     """
     n_rows, numbers = len(numbers), numbers[~np.isnan(numbers)]
     n = len(numbers)
@@ -299,7 +302,9 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     is_ordered = (steps > 0).all() or (steps < 0).all()
     low, high = numbers.min(), numbers.max()
     is_long = low >= 10_000 and len(str(int(low))) == len(str(int(high)))
-    return bool(n >= _MIN_IDENTIFIERS and (is_ordered or is_long))
+    n_pairs = n * n / (2 * (high - low + 1))
+    are_close = (is_ordered and n_pairs >= 1) or (is_long and n_pairs >= 3)
+    return bool(n >= _MIN_IDENTIFIERS and are_close)
 
 
 def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool:
@@ -315,7 +320,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     unknown = [cell for cell in cells if cell is not None and is_unknown(cell)]
     unknown = [cell for cell in unknown if cell.strip() not in MISSING]
     distinct = sorted({*values})
-    split = {value: split_unit(without_limit(value)) for value in distinct}
+    split = split_units(distinct)
     unit = main_unit(own for _, own in split.values())
     numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}
     numbers = {value: text for value, text in numbers.items() if is_number(text, decimal)}
@@ -329,13 +334,15 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
         )
     is_survey = 0 < len(unknown) <= _MAX_WORDS * (len(values) + len(unknown))
     is_survey &= 3 <= len(numbers) == len(distinct)
-    are_many = is_certain or is_survey or len(distinct) > _MAX_CATEGORIES
+    are_many = is_certain or is_survey or len(distinct) > MAX_CATEGORIES
     are_many |= bool(unit) and 1 < len(numbers) == len(distinct)  # as in a file
     if not are_many or 2 * len(numbers) <= len(distinct):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]
     are_codes = wrong or all(map(str.isdecimal, numbers))
     if are_codes and _IDENTIFIER_NAME.search(name) and is_identifier(table, name):
+        return False
+    if wrong and not is_certain and all(_LETTERED.fullmatch(cells[row]) for row in wrong):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal, unit):
@@ -425,7 +432,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
-    are_many = len(distinct) > _MAX_CATEGORIES
+    are_many = len(distinct) > MAX_CATEGORIES
     if not are_codes and _holds_numbers(table, name):
         return "number"
     words = [*map(count_words, distinct)]
@@ -433,7 +440,7 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     are_measured = are_many and n_numbers >= 0.9 * len(distinct) and not are_codes
     remark = ", though it holds numbers; write one number in each cell, in one unit"
     remark = remark if are_measured and np.mean(words) <= 2 * _MAX_CATEGORY_WORDS else ""
-    are_few = len(distinct) <= _MAX_CATEGORIES and max(words) == 1
+    are_few = len(distinct) <= MAX_CATEGORIES and max(words) == 1
     is_repeated = are_few or 2 * len(distinct) <= len(values)
     if is_repeated and np.mean(words) <= _MAX_CATEGORY_WORDS:
         doubts = _find_doubts(name, distinct)

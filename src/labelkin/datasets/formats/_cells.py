@@ -75,6 +75,7 @@ _MAX_BELOW = 10  # rows of totals and notes below the table
 _SUMMED = range(5, 100_000)
 _MIN_MEASURED, _MEASURED = 7, 0.8  # rows, and share of numbers in a column with a unit
 _DEFAULT_NAME = re.compile(r"c[1-9]\d*")
+_MIN_STEPS = 5  # between rising numbers, which are in no such order by chance
 _SAMPLE_ROWS = 1000  # with which the first row is compared
 
 
@@ -336,7 +337,8 @@ def _find_header(
 def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> bool:
     """Return whether the first row has numbers where others have, or words that recur below.
 
-    Numbers in sequence, such as years, may be names; a header may be repeated as a whole.
+    Numbers in sequence, such as years, may be names, and so may many that only rise; a header may
+    be repeated as a whole.
     """
     body = [column.slice(1, _SAMPLE_ROWS) for column in columns]
     repeated = [*range(len(body[0]))]
@@ -353,7 +355,8 @@ def _looks_like_data(columns: Sequence[Any], first: Sequence[str | None]) -> boo
         recurs = recurs or cell in values
     if numbers:
         steps = np.diff(numbers)
-        return not (len(numbers) > 1 and (steps == 1).all())
+        is_sequence = (steps > 0).all() if len(steps) >= _MIN_STEPS else (steps == 1).all()
+        return len(steps) == 0 or not is_sequence
     return recurs
 
 

@@ -9,11 +9,13 @@ from labelkin.datasets.formats._units import (
     CLOCK,
     CURRENCY,
     FLAGS,
+    MAX_CATEGORIES,
     common_form,
     is_currency,
     main_unit,
     ratio,
     split_unit,
+    split_units,
     without_limit,
 )
 
@@ -72,8 +74,6 @@ _UNKNOWN = {
     *("неизвестно", "不明", "未回答", "未知"),
 }
 _SAMPLE = 1000  # values of a column from which it is told whether they may be numbers
-# With fewer different numbers than this, a word such as unknown may be one of a few categories.
-_MIN_NUMBERS = 20
 # One to three digits, a mark and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3}[.,]\d{3}\s*")
 
@@ -143,24 +143,20 @@ def sign_of(cell: str) -> str:
 def strip_units(cells: Iterable[str]) -> tuple[dict[str, tuple[str, float]], str]:
     """Return number and factor of the cells of a column, in the unit of most of them; and the unit.
 
-    The unit is empty if they have none, or several that cannot be converted. Signs of limits, as in
-    <0.5, are left out if most cells have none. Cells that say that a number is not known are left
-    out, unless they may be categories.
+    The unit is empty if they have none, or several that cannot be converted. Cells that say that a
+    number is not known are left out, unless they may be categories.
     """
     cells = list(cells)
     known = [cell for cell in cells if not is_unknown(cell)]
-    known = known if len(known) > _MIN_NUMBERS else cells
-    bare = {cell: without_limit(cell) for cell in known}
-    if 2 * sum(cell != text for cell, text in bare.items()) > len(known):
-        bare = {cell: cell for cell in known}
-    split = {cell: split_unit(text) for cell, text in bare.items()}
+    known = known if len(known) > MAX_CATEGORIES else cells
+    split = split_units(known)
     unit = main_unit(own for _, own in split.values())
     found = {cell: (text, ratio(own, unit)) for cell, (text, own) in split.items()}
     has_times = any(CLOCK.fullmatch(text) for text, _ in split.values())
     is_mixed = has_times and any(not own and text.strip("0.,") for text, own in split.values())
     if not unit or is_mixed or any(factor is None for _, factor in found.values()):
         plain = {"", *FLAGS}
-        return {c: (text if own in plain else bare[c], 1.0) for c, (text, own) in split.items()}, ""
+        return {c: (text if own in plain else c, 1.0) for c, (text, own) in split.items()}, ""
     return {cell: (text, factor or 0.0) for cell, (text, factor) in found.items()}, unit
 
 

@@ -52,6 +52,9 @@ _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
 
+MAX_CATEGORIES = 20
+"""Different values of a column, at most, that may be categories, also if they are numbers."""
+
 FLAGS = {"H", "HH", "L", "LL"}
 """What laboratories write beside values that are high or low; L is a litre, too."""
 
@@ -84,6 +87,19 @@ def without_limit(cell: str) -> str:
     cell = cell[found.end() :] if found else cell
     flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s*[*↑↓]{1,2}|\s+[-+]{1,2})\s*", cell)
     return flagged[1] if flagged else cell
+
+
+def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return number and unit of different cells, without signs of limits, as 0.5 of <0.5.
+
+    The signs stay if most cells have one, as <6 m and >6 m, or if cells, few enough to be
+    categories, would be alike without them, as 3 and >3.
+    """
+    bare = {cell: without_limit(cell) for cell in cells}
+    are_alike = len(bare) <= MAX_CATEGORIES and len({*bare.values()}) < len(bare)
+    if are_alike or 2 * sum(cell != text for cell, text in bare.items()) > len(bare):
+        bare = {cell: cell for cell in bare}
+    return {cell: split_unit(text) for cell, text in bare.items()}
 
 
 def split_unit(cell: str) -> tuple[str, str]:
