@@ -12,9 +12,11 @@ from itertools import chain, islice, takewhile
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
+from labelkin.datasets.formats._around import count_above
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import FIRST_ROWS, count_above, make_column, take_header
+from labelkin.datasets.formats._cells import make_column
 from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_note
+from labelkin.datasets.formats._header import FIRST_ROWS, take_header
 from labelkin.datasets.formats._numbers import is_number
 from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable, encoding_guess
 

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Collection, Iterable
 from itertools import islice
+from typing import Any
 
 from labelkin._utils.files import shorten
+from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._units import (
     CLOCK,
     CURRENCY,
@@ -54,25 +56,17 @@ MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write for a number that they do not know, in lower case.
-_UNKNOWN = {
-    *("unknown", "not known", "not available", "no data", "missing", "error", "#error", "n.a."),
-    *("n. a.", "n.a", "na", "n.d.", "nd", "nan", "nil", "none", "null", "k.a.", "k. a.", "k.a"),
-    *("ka", "keine angabe", "keine angaben", "unbekannt", "nicht bekannt", "fehlt"),
-    *(
-        "don't know",
-        "don’t know",
-        "dont know",
-        "do not know",
-        "no answer",
-        "not answered",
-        "refused",
-    ),
-    *("prefer not to say", "prefer not to answer", "no response", "not applicable", "not stated"),
-    *("weiß nicht", "weiss nicht", "keine antwort", "ne sait pas", "sans réponse", "no sabe"),
-    *("ns/nc", "no contesta", "non so", "non risponde", "weet niet", "geen antwoord"),
-    *("inconnu", "non renseigné", "nc", "desconocido", "sconosciuto", "onbekend", "desconhecido"),
-    *("неизвестно", "不明", "未回答", "未知"),
-}
+_UNKNOWN = frozenset(
+    (
+        "unknown|not known|not available|no data|missing|error|#error|n.a.|n. a.|n.a|na|n.d.|nd|nan|"
+        "nil|none|null|k.a.|k. a.|k.a|ka|keine angabe|keine angaben|unbekannt|nicht bekannt|fehlt|"
+        "don't know|don’t know|dont know|do not know|no answer|not answered|refused|"
+        "prefer not to say|prefer not to answer|no response|not applicable|not stated|weiß nicht|"
+        "weiss nicht|keine antwort|ne sait pas|sans réponse|no sabe|ns/nc|no contesta|non so|"
+        "non risponde|weet niet|geen antwoord|inconnu|non renseigné|nc|desconocido|sconosciuto|"
+        "onbekend|desconhecido|неизвестно|不明|未回答|未知"
+    ).split("|")
+)
 _SAMPLE = 1000  # values of a column from which it is told whether they may be numbers
 # One to three digits, a mark and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3}[.,]\d{3}\s*")
@@ -239,3 +233,37 @@ def with_point(text: str) -> str:
     """Return a number with a decimal comma as one with a decimal point, and other texts as is."""
     is_one = ":" not in text and is_number(split_unit(without_limit(text))[0], ",")
     return text.replace(".", "").replace(",", ".") if is_one else text
+
+
+def plain_values(cells: Any) -> Any:
+    """Return a column of strings as numbers or truth values, if all of it are such.
+
+    Values of equal length are codes if some have leading zeros, as postcodes have. So are others if
+    one of three digits or more has a leading zero and is longer than the shortest, so that the
+    zeros are not for padding.
+    """
+    pyarrow, compute = import_optional("pyarrow"), import_optional("pyarrow.compute")
+    trimmed = compute.utf8_trim_whitespace(cells)
+
+    def cast(kind: Any) -> Any:
+        try:
+            return trimmed.cast(kind)
+        except pyarrow.ArrowInvalid:
+            return None
+
+    numbers = cast(pyarrow.float64())
+    if numbers is None:
+        truth = cast(pyarrow.bool_())
+        return cells if truth is None else truth
+    zeros = trimmed.filter(compute.match_substring_regex(trimmed, r"^0\d+([.]\d+)?$"))
+    if len(zeros):
+        length, padded = (compute.min_max(compute.utf8_length(x)).as_py() for x in (trimmed, zeros))
+        if length["min"] == length["max"] or padded["max"] > max(2, length["min"]):
+            return cells
+    integers = cast(pyarrow.int64())
+    return numbers if integers is None else integers
+
+
+def distinct_cells(cells: Any) -> list[str]:
+    """Return the different values of a column."""
+    return cells.unique().drop_null().to_pylist()

@@ -21,16 +21,11 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
 from labelkin._utils.limits import check_archive, read_part
 from labelkin._utils.names import did_you_mean, join_names
+from labelkin.datasets.formats._around import count_above
 from labelkin.datasets.formats._budget import Budget
-from labelkin.datasets.formats._cells import (
-    FIRST_ROWS,
-    NumberText,
-    count_above,
-    make_column,
-    take_header,
-    with_points,
-)
+from labelkin.datasets.formats._cells import NumberText, make_column, with_points
 from labelkin.datasets.formats._columns import normal_form
+from labelkin.datasets.formats._header import FIRST_ROWS, take_header
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 
 _TAG_BYTES, _ATTRIBUTE_BYTES = 40, 10  # for a tag and an attribute: bounds the time, too
