@@ -105,24 +105,20 @@ class SavedModel:
         return self.classifier.label_columns_
 
     def read(
-        self, data: Path, reading: ReadingOptions, notes: Notes, keep: Iterable[str] = ()
+        self, data: Path, reading: ReadingOptions, notes: Notes, *, written: bool = False
     ) -> "tuple[RawTable, Any]":
         """Read a table, print what was guessed, and return it and its features.
 
-        The columns `keep` are read as they are written. Remarks are added to `notes`.
+        Cells are held as they are `written`, too, if this is asked for. Remarks are added to
+        `notes`.
         """
         from labelkin.datasets import read_table
-        from labelkin.datasets.formats._columns import respell
 
-        schema = self.classifier.schema_
-        kept, _ = respell([*keep], [*(schema.feature_names or ()), *schema.identifiers])
-        strings = {
-            *schema.reading["as_strings"],
-            *map(str, kept),
-            *(self.labels.columns if self.labels.column else ()),
-        }
+        reads = self.classifier.schema_.reading
+        strings = {*reads["as_strings"], *(self.labels.columns if self.labels.column else ())}
+        how = reads | _read_options(reading, strings)
         with progress_bar(f"reading {data.name}", hidden=notes.quiet):
-            table = read_table(data, **schema.reading | _read_options(reading, strings))
+            table = read_table(data, **how, written=written)
         print_guesses(table.source, table.guesses, notes, ReadingOptions)
         with self.checked():
             return table, self.classifier.read_rows(table, notes.pending)

@@ -140,7 +140,8 @@ def command(
     saved = load_saved_model(model, expected_sha256, device, decision)
     wanted = [name for text in keep or () for name in split_names(text)]
     notes = Notes(quiet)
-    table, X = saved.read(data, reading, notes, keep=[*wanted, *filter(None, [id_column])])
+    copies = bool(wanted or id_column)
+    table, X = saved.read(data, reading, notes, written=copies)
     n, schema = table.n_rows, saved.classifier.schema_
     columns = None if keep is None else wanted
     kept = kept_columns(table, schema, id_column, columns, format)

@@ -172,6 +172,7 @@ def read_table(
     labels: Labels | None = None,
     n_features: int | None = None,
     zero_based: bool | None = None,
+    written: bool = False,
 ) -> RawTable:
     r"""Read a table with columns of any kind; needs the ``data`` extra.
 
@@ -205,6 +206,9 @@ def read_table(
         Number of features of a LibSVM file, whose last ones may be zero in all rows.
     zero_based : bool, optional
         Whether the features of a LibSVM file count from 0; by default they do if feature 0 occurs.
+    written : bool, default=False
+        Whether to hold the cells of a CSV file or a sheet as they are written, too, to copy them:
+        in ``written``, by the name of the column.
 
     Returns
     -------
@@ -242,7 +246,7 @@ def read_table(
     strings = {*as_strings, *([labels] if isinstance(labels, str) else [])}
     options = Options(
         *(delimiter, encoding, decimal, header, sheet, x, y, strings, expected, labels),
-        *(n_features, zero_based),
+        *(n_features, zero_based, written),
         trim=True,
     )
     return complete(_read(path, options))

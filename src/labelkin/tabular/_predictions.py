@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.labels import label_names_of
+from labelkin._utils.labels import is_missing, label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -162,8 +162,11 @@ def _typed(table: RawTable, name: str, cells: list[str], format: str) -> Any:
     The type is found once, as rows are written in blocks. A workbook holds fewer digits.
     """
     pandas, column = import_optional("pandas"), table.column(name)
-    is_typed = format == "parquet" and table.kind(name) in ("number", "date")
-    if format == "jsonl" and pandas.api.types.is_numeric_dtype(column.dtype):
+    kind, is_written = table.kind(name), name in table.written
+    if kind in ("list", "dict") and format == "jsonl":
+        return [json.loads(cell) if cell else None for cell in _as_json(table, name)]
+    is_typed = format == "parquet" and kind in ("number", "date") and not is_written
+    if format == "jsonl" and not is_written and pandas.api.types.is_numeric_dtype(column.dtype):
         is_typed = np.isfinite(column.dropna().to_numpy(float)).all()  # others are not in JSON
     if not is_typed:
         mark = "." if table.csv is None else table.csv.decimal
@@ -188,11 +191,23 @@ def _parse_cells(cells: list[str], mark: str, *, dates: bool) -> list[Any]:
 
 
 def as_written(table: RawTable, name: str) -> list[str]:
-    """Return the cells of a column as strings, empty ones where missing."""
+    """Return the cells of a column as strings, empty ones where missing; lists as JSON."""
+    if name in table.written:
+        return table.written[name].fill_null("").to_pylist()
+    if (kind := table.kind(name)) == "dict" or (kind == "list" and not table.holds_words(name)):
+        return _as_json(table, name)
     cells = ["" if cell is None else str(cell) for cell in table.strings(name)]
     if table.csv is not None and table.csv.decimal == "," and table.kind(name) == "number":
         return [cell.replace(".", ",") for cell in cells]
     return cells
+
+
+def _as_json(table: RawTable, name: str) -> list[str]:
+    """Return lists or objects as JSON."""
+    column = table.column(name).astype(object)
+    encode = json.JSONEncoder(ensure_ascii=False, default=np.ndarray.tolist).encode
+    missing = [is_missing(cell) for cell in column]
+    return ["" if gone else encode(cell) for cell, gone in zip(column, missing, strict=True)]
 
 
 def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:

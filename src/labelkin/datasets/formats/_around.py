@@ -12,14 +12,13 @@ from labelkin.datasets.formats._numbers import is_number, parse_number, plain_va
 from labelkin.datasets.formats._raw_table import Guess
 
 # What people write before sums and means below a table. Others are found by their values.
-_TOTALS = frozenset(
-    (
-        "total|totals|grand total|subtotal|sum|sums|summe|gesamt|gesamtsumme|gesamtergebnis|endsumme|"
-        "zwischensumme|σ|average|overall average|mean|durchschnitt|mittelwert|ø|moyenne|promedio|"
-        "gemiddelde|total general|total général|insgesamt|totale|totaal|somme|suma|soma|итого|合計|总计|"
-        "المجموع"
-    ).split("|")
+_TOTAL_WORDS = (
+    "total|totals|grand total|subtotal|sum|sums|summe|gesamt|gesamtsumme|gesamtergebnis|endsumme|"
+    "zwischensumme|σ|average|overall average|mean|durchschnitt|mittelwert|ø|moyenne|promedio|"
+    "gemiddelde|total general|total général|insgesamt|totale|totaal|somme|suma|soma|итого|合計|"
+    "总计|المجموع"
 )
+_TOTALS = frozenset(_TOTAL_WORDS.split("|"))
 _MAX_ABOVE = 20  # rows above the names
 _MAX_BELOW = 10  # rows of totals and notes below the table
 # Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.

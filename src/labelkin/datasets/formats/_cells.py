@@ -161,6 +161,7 @@ def make_table(
         guesses=guesses,
         percentages=frozenset(name for name, unit in units.items() if unit == "%"),
         units={name: unit for name, unit in units.items() if unit not in ("", "%")},
+        written=cells if options.written else {},
     )
 
 

@@ -85,7 +85,8 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         except UnicodeEncodeError:  # JSON can hold lone surrogates
             message = f"column {shorten(name)} holds text that is not valid Unicode"
             raise FormatError(path, message) from None
-    found = make_table(columns, path, guesses, replace(options, decimal=mark))
+    options = replace(options, decimal=mark, written=False)  # numbers, texts and lists have types
+    found = make_table(columns, path, guesses, options)
     found.encoding = encoding
     for name, cells in lists.items():
         found.data[name] = import_optional("pandas").Series(cells[: found.n_rows], dtype=object)

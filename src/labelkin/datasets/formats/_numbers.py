@@ -56,17 +56,16 @@ MISSING |= {"NaN", "nan", "null", "NULL", "None"}
 MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
 # What people write for a number that they do not know, in lower case.
-_UNKNOWN = frozenset(
-    (
-        "unknown|not known|not available|no data|missing|error|#error|n.a.|n. a.|n.a|na|n.d.|nd|nan|"
-        "nil|none|null|k.a.|k. a.|k.a|ka|keine angabe|keine angaben|unbekannt|nicht bekannt|fehlt|"
-        "don't know|don’t know|dont know|do not know|no answer|not answered|refused|"
-        "prefer not to say|prefer not to answer|no response|not applicable|not stated|weiß nicht|"
-        "weiss nicht|keine antwort|ne sait pas|sans réponse|no sabe|ns/nc|no contesta|non so|"
-        "non risponde|weet niet|geen antwoord|inconnu|non renseigné|nc|desconocido|sconosciuto|"
-        "onbekend|desconhecido|неизвестно|不明|未回答|未知"
-    ).split("|")
+_UNKNOWN_WORDS = (
+    "unknown|not known|not available|no data|missing|error|#error|n.a.|n. a.|n.a|na|n.d.|nd|nan|"
+    "nil|none|null|k.a.|k. a.|k.a|ka|keine angabe|keine angaben|unbekannt|nicht bekannt|fehlt|"
+    "don't know|don’t know|dont know|do not know|no answer|not answered|refused|"
+    "prefer not to say|prefer not to answer|no response|not applicable|not stated|weiß nicht|"
+    "weiss nicht|keine antwort|ne sait pas|sans réponse|no sabe|ns/nc|no contesta|non so|"
+    "non risponde|weet niet|geen antwoord|inconnu|non renseigné|nc|desconocido|sconosciuto|"
+    "onbekend|desconhecido|неизвестно|不明|未回答|未知"
 )
+_UNKNOWN = frozenset(_UNKNOWN_WORDS.split("|"))
 _SAMPLE = 1000  # values of a column from which it is told whether they may be numbers
 # One to three digits, a mark and three digits: 1,234 may be a thousand or little more than one.
 _AMBIGUOUS = re.compile(r"\s*[-+]?\d{1,3}[.,]\d{3}\s*")

@@ -108,6 +108,7 @@ class Options:
     labels: Labels | None = None
     n_features: int | None = None
     zero_based: bool | None = None
+    written: bool = False
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
 
@@ -145,6 +146,8 @@ class RawTable:
     """Currencies, and words such as kg, that are written beside numbers, by column."""
     words: dict[str, list[str]] = field(default_factory=dict)
     """What is read as missing among the numbers of a column."""
+    written: dict[str, Any] = field(default_factory=dict)
+    """The cells of a CSV file or a sheet as they are written, if these were asked for."""
     repeats: dict[str, str] = field(default_factory=dict)
     """The name in the file of those columns that have one that stands before, such as a of a_2."""
     absent: list[str] = field(default_factory=list)
