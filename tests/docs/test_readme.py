@@ -18,7 +18,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plots = ["a widow weeps", "a clown falls", "a thief runs", "a clown weeps", "a thief falls"]
     tags = ["1,0,0", "0,1,0", "0,0,1", "1,1,0", "0,1,1"]
-    rows = [f"{p},{t}" for p, t in zip(plots * 8, tags * 8, strict=True)]
+    rows = [f"{p} in part {i},{t}" for i in range(8) for p, t in zip(plots, tags, strict=True)]
     Path("movies.csv").write_text("\n".join(["plot,drama,comedy,crime", *rows]))
     Path("new.csv").write_text("plot\na thief weeps\na clown laughs\n")
     rows = ["97,1999,US,1,0", "121,,FR,0,1", ",2011,,1,1", "88,1960,US,0,0"] * 8

@@ -93,6 +93,7 @@ def films(tmp_path, monkeypatch):
         ("all", "vpcme"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.* country that no training row has")
 def test_from_fit_to_a_program_without_labelkin(kinds, model, films, capsys):
     from labelkin.cli import main
     from labelkin.persistence import load_model

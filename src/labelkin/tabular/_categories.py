@@ -1,6 +1,7 @@
-"""Encoding of categories, with a place for those that no training row has."""
+"""Encoding of categories: spellings of one are one, and new ones have a place."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,19 @@ from sklearn.preprocessing import OneHotEncoder
 
 from labelkin.datasets.formats._columns import fold
 from labelkin.tabular._labels import TRUTH
+
+
+def merge_spellings(cells: Iterable[Any]) -> dict[str, str]:
+    """Return spellings that differ by case or spaces only, with the most frequent of each word.
+
+    Single letters, such as a and A, may be different codes.
+    """
+    counts = Counter(cell for cell in cells if isinstance(cell, str))
+    spelled: dict[str, list[str]] = {}
+    for cell in sorted(counts, key=lambda cell: (-counts[cell], cell)):
+        spelled.setdefault(fold(cell), []).append(cell)
+    several = (alike for word, alike in spelled.items() if len(word) > 1)
+    return {other: first for first, *others in several for other in others}
 
 
 def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]:
@@ -32,10 +46,11 @@ class CategoryEncoder(OneHotEncoder):
     """One column of 0 and 1 per category; one that no training row has is their median.
 
     So it counts as the category that more than half of the training rows have, and as none of them
-    if there is no such category. With zeros alone, as `OneHotEncoder` has them, a row that is
-    neither "yes" nor "no" would be unlike all training rows, and could get any label. It is to be
-    made with ``handle_unknown="ignore"``. Another spelling of a category, by `find_spellings`, is
-    that category.
+    if there is no such category. With zeros alone, as `OneHotEncoder` has them, or with means, a
+    row that is neither "yes" nor "no" would be unlike all training rows, and could get any label.
+    It is to be made with ``handle_unknown="ignore"``. Another spelling of a category is that
+    category: of those in the training rows, by `merge_spellings`, the most frequent is used; for
+    new ones, see `find_spellings`.
 
     Attributes
     ----------
@@ -45,6 +60,8 @@ class CategoryEncoder(OneHotEncoder):
 
     def fit(self, X: Any, y: Any = None) -> "CategoryEncoder":
         """Find the categories of each column, and their shares."""
+        cells = np.asarray(X, dtype=object)
+        X = _replace(cells, [*map(merge_spellings, cells.T)])
         super().fit(X)
         self.shares_ = np.asarray(super().transform(X).mean(axis=0)).ravel()
         return self
@@ -67,12 +84,18 @@ class CategoryEncoder(OneHotEncoder):
     def transform(self, X: Any) -> sparse.csr_matrix:
         """Return the columns of all categories."""
         cells = np.asarray(X, dtype=object)
-        spelled = [*map(find_spellings, self.categories_, cells.T)]
-        if any(spelled):
-            pairs = zip(cells.T, spelled, strict=True)
-            X = np.array([[own.get(one, one) for one in column] for column, own in pairs], object).T
-        found = super().transform(X)
+        found = super().transform(
+            _replace(cells, [*map(find_spellings, self.categories_, cells.T)])
+        )
         sizes = [len(categories) for categories in self.categories_]
         of_column = sparse.block_diag([np.ones((size, 1)) for size in sizes], format="csr")
         unknown = sparse.csr_matrix((found @ of_column).toarray() == 0, dtype=found.dtype)
         return (found + unknown @ of_column.T.multiply(self.medians_)).tocsr()
+
+
+def _replace(cells: np.ndarray, others: Iterable[Mapping[str, str]]) -> np.ndarray:
+    """Return columns with other cells in the place of some."""
+    if not any(others):
+        return cells
+    pairs = zip(cells.T, others, strict=True)
+    return np.array([[own.get(one, one) for one in column] for column, own in pairs], object).T

@@ -1,7 +1,7 @@
 """A classifier of tables with columns of any kind."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -428,48 +428,49 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             return None
         return self.pipeline_[0].named_transformers_["category"].named_steps["encode"]
 
-    def _usual_categories(self) -> dict[str, str]:
-        """Return the category that more than half of the training rows have, by column."""
-        names, usual = self.schema_.of_kind("category"), getattr(self._encoder, "usual_", ())
-        found = zip(names, usual, strict=True)
-        return {name: str(usual[0]) for name, usual in found if usual}
-
-    def list_new_categories(self, features: Any) -> list[str]:
-        """Return one sentence for each column with categories that no training row has.
-
-        So are missing ones where every training row has one. Other spellings have one of their own.
-        """
-        found, usual = [], self._usual_categories()
+    def _list_new_categories(self, features: Any) -> list[str]:
+        """Return one sentence for each column with categories that no training row has."""
+        found = []
+        usual = zip(self.categories_, getattr(self._encoder, "usual_", ()), strict=True)
+        counts_as = {name: repr(str(two[0])) for name, two in usual if two}
         for name, known in self.categories_.items():
-            if name not in features:
-                continue
-            if (n_missing := int(features[name].isna().sum())) and "" not in known:
+            cells = features[name].dropna()
+            cells = cells[~cells.isin([*known, *find_spellings(known, cells)])]
+            if len(cells):
+                rows = f"{len(cells):,} of {plural(len(features), 'row')}"
+                values = join_names([repr(value) for value in cells.unique()], 3)
+                has = "has" if len(cells) == 1 else "have"
+                use = f"counts as {counts_as[name]}" if name in counts_as else "is not used there"
+                text = (
+                    f"{rows} {has} a value of {name} that no training row has; it {use}: {values}"
+                )
+                found.append(text)
+        return found
+
+    def _list_other_categories(self, features: Any, absent: Collection[str]) -> list[str]:
+        """Return one sentence for each column that lacks values, and for each with new spellings.
+
+        Columns that are `absent` as a whole, and those that training rows lack, too, have none.
+        """
+        found = []
+        for name, known in self.categories_.items():
+            n_missing = int(features[name].isna().sum())
+            if n_missing and "" not in known and name not in absent:
                 has = "has" if n_missing == 1 else "have"
                 rows = f"{n_missing:,} of {plural(len(features), 'row')}"
                 found.append(f"{rows} {has} no value of {name}, and all training rows have one")
-            cells = features[name].dropna()
-            if spelled := find_spellings(known, cells):
+            if spelled := find_spellings(known, features[name].dropna()):
                 shown = join_names([f"{own!r} as {one!r}" for own, one in spelled.items()], 3)
                 found.append(f"values of {name} are read as those of training rows: {shown}")
-                cells = cells[~cells.isin([*spelled])]
-            if len(new := cells[~cells.isin(known)]):
-                rows = f"{len(new):,} of {plural(len(features), 'row')}"
-                values = join_names([repr(value) for value in new.unique()], 3)
-                has = "has" if len(new) == 1 else "have"
-                use = (
-                    f"it counts as {usual[name] or None!r}"
-                    if name in usual
-                    else "it is not used there"
-                )
-                text = f"{rows} {has} a value of {name} that no training row has; {use}: {values}"
-                found.append(text)
         return found
 
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
         """Return the features of new rows, as `predict` takes them; remarks go to `notes`."""
         features = self.schema_.read(table, notes)
-        absent = [name for name in self.categories_ if name not in {*(table.names or ())}]
-        remarks = self.list_new_categories(features.drop(columns=absent) if absent else features)
+        absent = {*self.categories_}.difference(table.names or ())
+        remarks = self._list_other_categories(features, absent) + self._list_new_categories(
+            features
+        )
         notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
@@ -484,6 +485,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:
             features = self._read(X)  # first, as it checks that the model is fitted
+            for text in self._list_new_categories(features):
+                warnings.warn(f"{RawTable.of(X).source}: {text}", stacklevel=3)
             found = getattr(self.pipeline_, method)(features)
             # Forests and others of scikit-learn return a list with one array per label.
             return score_matrix(self.pipeline_, found) if isinstance(found, list) else found

@@ -23,6 +23,7 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._raw_table import Guess
+from labelkin.tabular._categories import merge_spellings
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
@@ -224,6 +225,10 @@ class Schema:
             cure = f"; keep one with columns={{{kept!r}: 'number'}}" if kept else ""
             text = "no feature column is left besides labels, identifiers, lists and columns that"
             raise table.error(f"{text} are empty or the same in all rows{cure}", "columns")
+        for name in [name for name, kind in kinds.items() if kind == "category"]:
+            if spelled := merge_spellings(read_column(table, name, "category")[0]):
+                shown = join_names([f"{other!r} as {one!r}" for other, one in spelled.items()], 3)
+                table.guesses.append(Guess(f"spellings of {name} read as one: {shown}", ()))
         if n_labels >= MANY_LABELS:  # embeddings of all rows would take most of the time
             embedding = "none"
         texts = {n: [text or "" for text in table.strings(n)] for n in kinds if kinds[n] == "text"}
