@@ -270,6 +270,24 @@ def test_units_of_one_kind_are_converted(form, others, tmp_path):
             np.testing.assert_allclose(schema.read(table)["a"], [value], rtol=1e-7)
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected", "new"),
+    [
+        (["1h 13m", "53m", "2h", "5m"], [73 / 60, 53 / 60, 2, 5 / 60], ("45m", 0.75)),
+        (["3.1K", "814", "1.2M", "20k"], [3100, 814, 1.2e6, 20_000], ("7K", 7000)),
+    ],
+)
+def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, tmp_path):
+    column, y = cells * (N // 4), [0, 1] * (N // 2)
+    for found in (
+        write(tmp_path / "t.csv", "a;y", column, y),
+        pd.DataFrame({"a": column, "y": y}),
+    ):
+        schema = find_training_data(found, "y", columns={"a": "number"}).schema
+        rows = table_of_records([{"a": cell} for cell in (*cells, new[0])], schema)
+        assert schema.read(rows)["a"].tolist() == pytest.approx([*expected, new[1]])
+
+
 def test_units_of_another_kind_are_missing_or_refused(tmp_path):
     cells = [f"{i},50 zł" for i in range(N - 5)] + [f"{i},10 €" for i in range(5)]
     found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
@@ -290,6 +308,9 @@ def test_limits_are_read_as_numbers(tmp_path):
     assert "a: numbers, '<0,5' read as the number" in texts(found)
     schema = find_training_data(found, "y").schema
     assert schema.read(table_of_records([{"a": ">14,2"}], schema))["a"].tolist() == [14.2]
+    years = ["c1974", "[2019]", "[1950?]", *map(str, range(1960, 1960 + N - 3))]
+    found = write(tmp_path / "t.csv", "a;y", years, [0, 1] * (N // 2))
+    assert found.data["a"].tolist()[:4] == [1974, 2019, 1950, 1960]
     groups = write(tmp_path / "t.csv", "a;y", ["<18", "18-65", ">65"] * 20, [0, 1] * (N // 2))
     assert groups.data["a"].tolist()[:2] == ["<18", "18-65"]
 

@@ -147,7 +147,7 @@ def strip_units(cells: Iterable[str]) -> tuple[dict[str, tuple[str, float]], str
     found = {cell: (text, ratio(own, unit)) for cell, (text, own) in split.items()}
     has_times = any(CLOCK.fullmatch(text) for text, _ in split.values())
     is_mixed = has_times and any(not own and text.strip("0.,") for text, own in split.values())
-    if not unit or is_mixed or any(factor is None for _, factor in found.values()):
+    if is_mixed or any(factor is None for _, factor in found.values()):
         plain = {"", *FLAGS}
         return {c: (text if own in plain else c, 1.0) for c, (text, own) in split.items()}, ""
     return {cell: (text, factor or 0.0) for cell, (text, factor) in found.items()}, unit

@@ -30,6 +30,7 @@ _ISO = re.compile(r"\s*P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?\
 _LIMIT = re.compile(
     r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
 )
+_YEAR = re.compile(r"\s*\[?(?:c|ca\.? ?|©)?([12]\d{3})\??\]?\s*")  # c1974 or [1974?], in catalogues
 _SQUARE = re.compile(r"\bsq\.?\s?(ft|mi|km|m)\b\.?")
 # A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
 # letter stands apart: 101A is a code.
@@ -48,6 +49,7 @@ _AMOUNT = re.compile(
 _ACCOUNT = re.compile(
     rf"\s*[-+]?({_NUMBER})\s*(?:CR|Cr|(DR|Dr))\s*|\s*[-+]?(\d[\d.,]*[.,]\d\d)(?:\s?H|(\s?S|-))\s*"
 )
+_COUNT = re.compile(rf"\s*({_NUMBER})([kKM])\s*")  # 3.1K, and not 300 K
 _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
 """Characters of a number with its unit, at most, which bounds the time."""
@@ -71,6 +73,7 @@ _HOURS = {
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
+_WORDS |= {"thousand": ("number", 1e3), "million": ("number", 1e6)}
 _WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6)}
 _WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
 _PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1}
@@ -83,6 +86,8 @@ _USUAL = {unit.lower(): unit for unit in _CASED}
 
 def without_limit(cell: str) -> str:
     """Return a cell without the mark of a limit: 0.5 for <0.5, ca. 0.5, 0.5+ and 0.5 + (high)."""
+    if year := _YEAR.fullmatch(cell):
+        return year[1]
     found = _LIMIT.match(cell)
     cell = cell[found.end() :] if found else cell
     flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s*[*↑↓]{1,2}|\s+[-+]{1,2})\s*", cell)
@@ -105,8 +110,8 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
 def split_unit(cell: str) -> tuple[str, str]:
     """Return a number and its unit: € beside 5 €, kg, /20 of 17/20, hours of 8:30, or nothing.
 
-    £1.2m are 1.2 M£. A percent sign stays with the number. Debits are negative: 5.00 DR, 5,00 S
-    and 5.00-.
+    £1.2m are 1.2 M£, and 1.2M are 1.2 million. A percent sign stays with the number. Debits are
+    negative: 5.00 DR, 5,00 S and 5.00-.
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
@@ -121,6 +126,8 @@ def split_unit(cell: str) -> tuple[str, str]:
         return cell, "hours"
     if booked := _ACCOUNT.fullmatch(cell):
         return "-" * bool(booked[2] or booked[4]) + (booked[1] or booked[3]), ""
+    if count := _COUNT.fullmatch(cell):
+        return count[1], "million" if count[2] == "M" else "thousand"
     amount = _AMOUNT.fullmatch(cell)
     if amount and bool(amount[1]) != bool(amount[4]):
         prefix = _THOUSAND_FOLD[amount[3][0].lower()] if amount[3] else ""
@@ -155,9 +162,11 @@ def common_form(unit: str) -> str:
 def ratio(unit: str, to: str) -> float | None:
     """Return by what a number in a unit is multiplied for another; None: they are not of one kind.
 
-    A number without a unit, or with a flag, is taken as it is.
+    A number without a unit, or with a flag, is taken as it is. Beside times, m are minutes.
     """
-    own, other = _size_of(unit), _size_of(to)
+    own, other = _size_of("min" if unit == "m" and to == "hours" else unit), _size_of(to)
+    if own and own[0] == "number" and not to:
+        return own[1]
     if own and other and own[0] == other[0]:
         return own[1] / other[1]
     return 1.0 if not unit or unit in FLAGS or _is_same(unit, to) else None
@@ -208,9 +217,12 @@ def _size_of(unit: str) -> tuple[str, float] | None:
 def main_unit(units: Iterable[str]) -> str:
     """Return the most frequent unit of numbers; nothing: most have none, and those no currency.
 
-    L is a flag where H is one, too, or most numbers have neither.
+    L is a flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
     counts = Counter(units)
+    if "hours" in counts:
+        counts["hours"] += counts.pop("m", 0)
+    counts[""] += counts.pop("thousand", 0) + counts.pop("million", 0)
     if not counts.keys().isdisjoint(FLAGS - {"L"}):
         counts[""] += sum(counts.pop(flag, 0) for flag in FLAGS)
     n_bare = counts.pop("", 0)
