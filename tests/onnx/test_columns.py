@@ -17,6 +17,7 @@ from sklearn.preprocessing import (
 from labelkin import (
     DecisionClassifier,
     MLkNNClassifier,
+    MultiLabelLogisticRegression,
     TableClassifier,
 )
 from labelkin.onnx import to_onnx
@@ -245,6 +246,19 @@ def test_table_classifier(films):
     metadata = {entry.key: entry.value for entry in exported.metadata_props}
     assert json.loads(metadata["feature_names"]) == names
     assert json.loads(metadata["label_names"]) == ["crime", "comedy"]
+
+
+def test_missing_numbers_and_dates(films):
+    days = [None if i % 3 else f"2025-0{1 + i % 9}-11" for i in range(len(films))]
+    lengths = np.where(np.arange(len(films)) % 4, 90.0, np.nan)
+    table = films.assign(day=days, length=lengths)[["length", "day"]]
+    y = np.column_stack([table["day"].isna(), table["length"].isna()]).astype(int)
+    y[:2] = 1 - y[:2]  # no copies
+    model = TableClassifier(MultiLabelLogisticRegression(random_state=0)).fit(table, y)
+    given = {name: np.array(cells(table, name), dtype=object) for name in table}
+    given["length"] = table[["length"]].to_numpy(float)
+    found, _ = open_session(to_onnx(model)).run(None, given)
+    np.testing.assert_allclose(found, model.predict_proba(table), atol=1e-12)
 
 
 def test_decisions_over_tables(films):

@@ -106,6 +106,25 @@ def test_spellings_of_a_category_in_the_training_rows_are_one():
     assert encoder.transform([["sALES"], ["a"]]).toarray().tolist() == [[0, 1, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize("estimator", [MultiLabelLogisticRegression(random_state=0), None])
+def test_that_a_value_is_missing_is_learned(estimator, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    missing = rng.random((2, 200)) < 0.3
+    table = pandas.DataFrame({"age": rng.normal(50, 9, 200), "whole": rng.normal(size=200)})
+    table["left"] = pandas.date_range("2024-01-01", periods=200).astype(str)
+    table.loc[missing[0], "age"], table.loc[missing[1], "left"] = np.nan, None
+    model = TableClassifier(estimator).fit(table[:150], missing.T[:150].astype(int))
+    assert (model.predict(table[150:]) == missing.T[150:]).mean() > 0.95
+    indicators = model.pipeline_[0].named_transformers_
+    assert indicators["gaps"].n_features_in_ == 1  # no column that is whole
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    np.testing.assert_array_equal(loaded.predict_proba(table), model.predict_proba(table))
+    features = dict(model.explain(table[150:151]).strongest_features(0))
+    assert {name.split(" = ")[0] for name in features} <= {*table}
+
+
 def test_letters_for_yes_and_no_are_other_spellings():
     assert find_spellings(["Yes", "No"], ["Y", "n", "nein", "?", "Yes"]) == {
         "Y": "Yes",

@@ -571,7 +571,7 @@ def test_dates(cells, kind, words):
     Y = np.array([[0, 1], [1, 0], [1, 1]] * (n // 3))
     model = make_pipeline(schema, MLkNNClassifier(n_neighbors=3)).fit(X, Y)
     names = model[0].get_feature_names_out()
-    assert list(names) == ["x", "when month", "when weekday", "when hour"]
+    assert list(names)[:4] == ["x", "when month", "when weekday", "when hour"]
     trend = make_pipeline(find(data, trend=True), MLkNNClassifier(n_neighbors=3)).fit(X, Y)
     assert "when year" in trend[0].get_feature_names_out()
     other = table(when=["soon"], x=[1.0])

@@ -332,6 +332,8 @@ def _names_out(step: Any, names: Any) -> Any:
         return [("", name) if isinstance(name, tuple) else name for name in found]
     if hasattr(step, "feature_name_combiner"):  # an encoder of categories
         step = copy(step).set_params(feature_name_combiner=lambda column, _: str(column))
+    if hasattr(step, "error_on_new"):  # which values are missing
+        return list(names)
     if hasattr(step, "day_first"):  # an encoder of dates
         return np.repeat(names, len(step.get_feature_names_out()) // len(names))
     return step.get_feature_names_out(names) if hasattr(step, "get_feature_names_out") else None

@@ -37,9 +37,9 @@ def to_onnx(model: Any, *, dtype: DTypeLike = np.float64) -> Any:
         `KernelRidgeLOOClassifier` except with a callable kernel; one of them in a
         `DecisionClassifier` of thresholds; a `TableClassifier` of one, which is also what
         ``labelkin fit`` writes; or a pipeline or a search that ends in one, after scalers,
-        `SimpleImputer`, `OneHotEncoder` that keeps all categories, `TfidfVectorizer` of single
-        words, a `ColumnTransformer` of these, `PairwiseConstraintProjection` or `MDDM`. It may
-        have been fitted on a device.
+        `SimpleImputer`, `MissingIndicator` of all features, `OneHotEncoder` that keeps all
+        categories, `TfidfVectorizer` of single words, a `ColumnTransformer` of these,
+        `PairwiseConstraintProjection` or `MDDM`. It may have been fitted on a device.
     dtype : {float32, float64}, default=float64
         Type of the numeric inputs and of the probabilities. Inside, the arithmetic has the
         classifier's own types; that of `KernelRidgeLOOClassifier` and `KinEnsembleClassifier` is

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
@@ -163,6 +163,17 @@ def _simple_imputer(step: SimpleImputer, rows: Tensor) -> Tensor:
         )
     fill = np.asarray(step.statistics_, dtype=rows.dtype)
     return rows.op("IsNaN", dtype=bool).choose(fill[None], rows)
+
+
+@convert.register
+def _missing_indicator(step: MissingIndicator, rows: Tensor) -> Tensor:
+    if step.features != "all":
+        raise ValueError("MissingIndicator can be exported to ONNX with features='all'.")
+    if rows.dtype != object:
+        return rows.op("IsNaN", dtype=bool).astype(np.float64)
+    missing = np.array([step.missing_values], dtype=object)
+    columns = range(len(step.features_))
+    return hstack([_find_string(_take(rows, [j]), missing) for j in columns]).astype(np.float64)
 
 
 # ----------------------------------------------------------------------------- categories

@@ -232,6 +232,7 @@ _MEASURED = {
     "is_year_first": bool,
     "first_year": int,
     "words": [str],
+    "gaps": bool,
 }
 _LABELS = {
     "names": [str],
@@ -371,6 +372,7 @@ OBJECTS: dict[str, tuple[str, Check]] = {
         ("feature_extraction.text.TfidfTransformer", _none),
         ("feature_extraction.text.TfidfVectorizer", _check_words),
         ("frozen._frozen.FrozenEstimator", _none),
+        ("impute._base.MissingIndicator", _none),
         ("impute._base.SimpleImputer", _none),
         ("linear_model._logistic.LogisticRegression", _none),
         ("pipeline.Pipeline", _none),

@@ -431,7 +431,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def _list_new_categories(self, features: Any) -> list[str]:
         """Return one sentence for each column with categories that no training row has."""
         found = []
-        usual = zip(self.categories_, getattr(self._encoder, "usual_", ()), strict=True)
+        usual = zip(self.categories_, getattr(self._encoder, "usual_", ()), strict=False)
         counts_as = {name: repr(str(two[0])) for name, two in usual if two}
         for name, known in self.categories_.items():
             cells = features[name].dropna()

@@ -44,6 +44,8 @@ class Measured:
     """The first of the hundred years that years of two digits stand for."""
     words: tuple[str, ...] = ()
     """What was read as missing."""
+    gaps: bool = False
+    """Whether values are missing."""
 
     @classmethod
     def of(cls, table: RawTable, name: str, kind: Kind, *, is_given: bool) -> "Measured":
@@ -54,7 +56,8 @@ class Measured:
             first_year = find_first_year(table.strings(name), kind == "day_first_date")
             found = replace(found, is_year_first=is_open, first_year=first_year)
             found = replace(found, zone=_zone_of(table, name))
-        found = replace(found, range=find_range(read_column(table, name, kind, found)[1]))
+        values = read_column(table, name, kind, found)[1]
+        found = replace(found, range=find_range(values), gaps=bool(np.isnan(values).any()))
         signs = table.percent_signs(name) if kind == "number" else None
         is_percent = signs is not None and bool(signs.any())
         return replace(found, unit="%" if is_percent else table.units.get(name, ""))
