@@ -725,6 +725,44 @@ def test_predictions_are_written_like_the_rows(
     assert row[5][1] == decimal  # of the confidence
 
 
+@pytest.mark.parametrize("keep", ["all", "price,weight,rate,balance,tags"])
+def test_kept_columns_are_copied_as_they_are_written(keep, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i}.50 EUR;{i % 9},5 kg;{i % 4} %;({i},25);{joined('|')[i]}" for i in range(N)]
+    text = "\n".join(["price;weight;rate;balance;tags", *rows, ""])
+    Path("old.csv").write_text(text)
+    run(capsys, "fit", "old.csv", "--labels", "tags", "-m", "mlknn")
+    words = ["predict", "model.labelkin", "old.csv", "--keep", keep, "--out"]
+    run(capsys, *words, "p.csv")
+    found = [line.split(";") for line in Path("p.csv").read_text().splitlines()]
+    start = len(found[0]) - 7  # a number before them
+    assert [";".join(line[start : start + 5]) for line in found] == text.splitlines()
+    run(capsys, "predict", "model.labelkin", "old.csv", "--keep", "none", "--out", "q.csv")
+    last = [line.split(";")[-1] for line in Path("q.csv").read_text().splitlines()]
+    assert [line[-1] for line in found] == last  # of one decimal mark
+    run(capsys, *words, "p.jsonl")
+    first = json.loads(Path("p.jsonl").read_text().splitlines()[0])
+    assert [first[name] for name in ("price", "rate")] == ["0.50 EUR", "0 %"]
+
+
+def test_lists_are_copied_as_json(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sizes = [[{"size": i}] for i in range(N)]
+    records = [
+        {"text": TEXTS[i], "tags": SETS[i], "sizes": None if i == 3 else sizes[i]} for i in range(N)
+    ]
+    Path("t.json").write_text(json.dumps(records))
+    run(capsys, "fit", "t.json", "--labels", "tags", "-m", "mlknn")
+    words = ["predict", "model.labelkin", "t.json", "--keep", "all", "--out"]
+    for out in ("p.csv", "p.jsonl"):
+        run(capsys, *words, out)
+    column = pd.read_csv("p.csv", keep_default_na=False)["sizes"]
+    assert column[2:5].tolist() == ['[{"size": 2}]', "", '[{"size": 4}]']
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert [row["sizes"] for row in rows[2:5]] == [sizes[2], None, sizes[4]]
+    assert rows[0]["tags"] == SETS[0]
+
+
 def test_numbers_and_dates_stay_such_in_a_workbook(tmp_path, monkeypatch, capsys):
     openpyxl = pytest.importorskip("openpyxl")
     monkeypatch.chdir(tmp_path)
