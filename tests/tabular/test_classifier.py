@@ -19,7 +19,7 @@ from labelkin import (
     VPCMEClassifier,
 )
 from labelkin.cli import main
-from labelkin.datasets import read_table
+from labelkin.datasets import RawTable, read_table
 from labelkin.persistence import load_model, save_model
 from labelkin.tabular import predict_frame, split_labels
 from labelkin.tabular._records import table_of_records
@@ -155,6 +155,47 @@ def test_searches_and_scores():
     for method in (small().score, small().explain):
         with pytest.raises(NotFittedError):
             method(whole)
+
+
+@pytest.mark.parametrize("form", ["list", "string", "y", "polars"])
+def test_labels_keep_the_order_in_which_they_are_listed(form, tmp_path):
+    frame, order = film_frame(), LABELS[::-1]
+    model, X = small(labels=order), frame
+    if form == "polars":
+        X = pytest.importorskip("polars").from_pandas(frame)
+    if form == "string":
+        model.set_params(labels=",".join(order))
+    model.fit(X, order) if form == "y" else model.fit(X)
+    assert model.label_names_.tolist() == order
+    expected = small().fit(frame.drop(columns=LABELS), frame[order])
+    new = film_frame(20, seed=1)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(frame))
+    truth = new[order]
+    assert model.score(new) == model.score(new, truth) == expected.score(new, truth)
+    np.testing.assert_array_equal(model.label_columns_.read(RawTable.of(new)), truth)
+    np.testing.assert_array_equal(predict_frame(model, new), model.predict(new))
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    assert loaded.label_names_.tolist() == order
+    np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+
+
+def test_the_order_of_labels_in_patterns_counts_and_thresholds():
+    frame = pd.DataFrame({"x": np.arange(8.0), "t_b": 1, "o": [0, 1] * 4, "t_a": [0, 0, 1, 1] * 2})
+
+    def names(labels):
+        return split_labels(frame, labels)[1].columns.tolist()
+
+    assert names("o,t_*") == ["o", "t_b", "t_a"]
+    assert names(["t_*", "o"]) == ["t_b", "t_a", "o"]
+    assert names(-3) == ["t_b", "o", "t_a"]
+    with pytest.raises(ValueError, match="column 't_a' is named twice"):
+        names("t_a,t_*")
+    cut = [0.999, 0.001]
+    decided = DecisionClassifier(MLkNNClassifier(n_neighbors=3), "fixed", cut=cut)
+    model = TableClassifier(decided, labels=["t_a", "o"], columns={"t_b": "ignore"}).fit(frame)
+    assert model.thresholds_.tolist() == cut
+    assert model.predict(frame).mean(axis=0).tolist() == [0, 1]
 
 
 def test_scikit_learns_classifiers_and_decisions():
