@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
 
 from labelkin import (
     DecisionClassifier,
@@ -21,7 +23,7 @@ from labelkin import (
 from labelkin.cli import main
 from labelkin.datasets import RawTable, read_table
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import predict_frame, split_labels
+from labelkin.tabular import TextFeatures, predict_frame, split_labels
 from labelkin.tabular._records import table_of_records
 from support.data import make_data
 from support.tables import FILM_COLUMNS, VOCABULARY, films, write_films
@@ -124,6 +126,34 @@ def test_types_of_pandas():
     chosen = small(columns={"whole": "category", "when": "ignore"}).fit(frame, y)
     assert chosen.columns_["whole"] == "category"
     assert "when" not in chosen.columns_
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_frames_as_the_output_of_all_transformers(output, tmp_path):
+    pytest.importorskip(output)
+    frame = film_frame().assign(seen=pd.date_range("2024-01-01", periods=60))
+    frame = frame.drop(columns="country").assign(country=["fr", "it", None] * 20)
+    linear = MultiLabelLogisticRegression(C=1.0)
+    model = TableClassifier(linear, labels=LABELS).fit(frame)
+    assert {*model.columns_.values()} == {"text", "category", "number", "date"}
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    expected, reasons = model.predict_proba(frame), model.explain(frame.head(1)).to_dict()
+    numbers = np.c_[frame["runtime"], np.arange(60)]
+    matrix = TableClassifier(linear, scale="standard").fit(numbers, frame[LABELS])
+    X, y = frame["plot"].tolist(), frame[LABELS]
+    texts = make_pipeline(TextFeatures(True, embedding=embed_lengths), MLkNNClassifier(3)).fit(X, y)
+    with config_context(transform_output=output):
+        for one in (model, loaded, clone(model).fit(frame)):
+            np.testing.assert_array_equal(one.predict_proba(frame), expected)
+            assert one.explain(frame.head(1)).to_dict() == reasons
+        for one, rows in ((matrix, numbers), (texts, X)):
+            again = clone(one).fit(rows, y)
+            np.testing.assert_array_equal(again.predict_proba(rows), one.predict_proba(rows))
+
+
+def embed_lengths(texts):
+    return np.array([[len(text), text.count("a")] for text in texts], dtype=float)
 
 
 def test_searches_and_scores():
