@@ -365,6 +365,10 @@ BAD = {
     "Y three-dimensional": (lambda X, Y: (X, Y[:, :, None]), r"\(n, q\)"),
     "Y without columns": (lambda X, Y: (X, Y[:, :0]), "empty"),
     "Y multiclass": (lambda X, Y: (X, np.arange(len(Y)) % 3), "Only binary classification"),
+    "Y of tags with gaps": (
+        lambda X, Y: (X, np.where(Y[:, 0], "a;b", np.where(Y[:, 1], "b", None))),
+        "^y contains NaN or None: leave out the rows .* labelkin.tabular.split_labels makes one",
+    ),
     "Y continuous": (lambda X, Y: (X, X[:, 0]), "Unknown label type|continuous"),
     "Y missing": (lambda X, Y: (X, None), "requires y"),
     "no samples": (lambda X, Y: (X[:0], Y[:0]), r"0 sample\(s\)"),

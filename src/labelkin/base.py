@@ -31,6 +31,7 @@ from labelkin._utils.labels import (
     check_labels,
     check_target_given,
     split_unknown,
+    unknown_cells,
 )
 from labelkin.metrics import subset_accuracy
 from labelkin.rows import (
@@ -135,10 +136,22 @@ def label_set_matrix(Y: Any) -> Array:
     labels = as_target(to_numpy(Y))
     if labels.ndim == 2:
         return as_dense(check_labels(labels, "y")).astype(np.uint8)
-    classes = column_or_1d(labels)
-    assert_all_finite(classes, input_name="y")
-    check_classification_targets(classes)
+    classes = _check_classes(labels)
     return (classes[:, None] == np.unique(classes)).astype(np.uint8)
+
+
+def _check_classes(y: Any) -> Array:
+    """Return a target of one dimension, one class per sample, none of them missing."""
+    y = column_or_1d(y)
+    if unknown_cells(y) is not None:
+        raise ValueError(
+            "y contains NaN or None: leave out the rows whose class is unknown. For several labels "
+            "per sample give y as a matrix of 0 and 1, one column per label; "
+            "labelkin.tabular.split_labels makes one from a column of tags."
+        )
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    return y
 
 
 def check_weight(sample_weight: Any, n_samples: int) -> Array | None:
@@ -322,9 +335,7 @@ class MultiLabelClassifier(SubsetAccuracyMixin, BaseEstimator, ABC):
         self.classes_ = np.tile([0, 1], (Y.shape[1], 1))
 
     def _validate_one_target(self, y: Any) -> Array:
-        y = column_or_1d(y)
-        assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        y = _check_classes(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) > 2:
             raise ValueError(

@@ -824,7 +824,7 @@ def test_labels_given_one_by_one(tmp_path, monkeypatch, capsys):
     pd.DataFrame(columns).to_csv("colours.csv", index=False)
     words = ["colours.csv", "--labels", "blue", "--labels", "red, dark"]
     out, _ = run(capsys, "fit", *words, "-m", "mlknn", "--json")
-    assert json.loads(out)["labels"] == ["red, dark", "blue"]
+    assert json.loads(out)["labels"] == ["blue", "red, dark"]
     out, _ = run(capsys, "datasets", "describe", *words, "--json")
     assert json.loads(out)["labels"] == 2
 

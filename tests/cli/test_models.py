@@ -691,6 +691,19 @@ def test_labels_that_contain_the_separator_are_joined_by_another(here):
     assert rows_of("p.csv")[1][1] == "a;b|c"
 
 
+def test_labels_have_the_order_of_the_option(here, capsys):
+    listed = [*FILMS[:-1], ",".join(LABELS[::-1])]
+    for words, order in ((FILMS, LABELS), (listed, LABELS[::-1])):
+        ok("fit", "movies.csv", *words, *FAST, "--overwrite", "-q")
+        ok("predict", "model.labelkin", "new.csv", "--out", "p.csv", "--overwrite", "-q")
+        assert rows_of("p.csv")[0][-3:] == order
+        capsys.readouterr()
+        ok("evaluate", "model.labelkin", "movies.csv", "--json")
+        if order == LABELS:
+            expected = json.loads(capsys.readouterr().out)["results"]
+    assert json.loads(capsys.readouterr().out)["results"] == expected
+
+
 def test_decisions_when_fitting_and_predicting(here):
     def labels(*words):
         ok("predict", "model.labelkin", "new.csv", "--out", "p.csv", "--overwrite", *words)

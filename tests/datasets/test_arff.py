@@ -116,13 +116,13 @@ def test_quotes_escapes_missing_and_labels_anywhere(tmp_path):
     )
     rows = text.replace("1\t7 ?,maybe 0\t4", '1\t7 "?" YES 0\t4\n0,1,?,NO,1,+.5')
     got = arff(tmp_path, rows, labels=["l'2", "la, bel"])
-    assert got.label_names == ["la, bel", "l'2"]
+    assert got.label_names == ["l'2", "la, bel"]
     assert got.feature_names == ['it\'s "x"', "b\\c", "yes", "tab\there"]
     np.testing.assert_array_equal(got.feature_n_values, [0, 4, 2, 0])
     nan = np.nan
     expected = [[-0.0015, 0, 1, nan], [nan, 1, 0, 3], [7, 3, 1, 4], [1, nan, 0, 0.5]]
     np.testing.assert_array_equal(got.data, expected)
-    np.testing.assert_array_equal(got.target, [[1, 1], [0, 0], [1, 0], [0, 1]])
+    np.testing.assert_array_equal(got.target, [[1, 1], [0, 0], [0, 1], [1, 0]])
 
 
 def test_sparse_rows(tmp_path):

@@ -176,7 +176,9 @@ def test_wrong_levels(name):
 
 
 def test_a_metric_without_level_names_the_cure():
-    with pytest.raises(ValueError, match=r"or a level such as precision:0.9"):
+    with pytest.raises(
+        ValueError, match=r"a level such as precision:0.9, or costs such as cost:FN=5"
+    ):
         LabelDecision("precision").fit([[0.5]], [[1]])
     assert parse_guarantee("f1") is None
 

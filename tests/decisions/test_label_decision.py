@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import RidgeClassifier
 
+from labelkin import KinEnsembleClassifier
 from labelkin.decisions import DECISIONS, DecisionClassifier, LabelDecision
 from labelkin.decisions._cuts import best_cut
 from labelkin.metrics import METRICS
@@ -188,8 +190,41 @@ def test_rows_without_scores_are_left_out():
 
 
 @pytest.mark.parametrize(
+    ("name", "missed", "wrong"),
+    [("cost:FN=5", 5, 1), ("COST: fn=1, FP=3", 1, 3), ("cost:FP=2", 1, 2)],
+)
+def test_costs(name, missed, wrong):
+    p = np.linspace(0.001, 0.999, 999)[:, None]
+    decision = LabelDecision(name).fit(p, np.ones_like(p))  # a constant label, too
+    np.testing.assert_array_equal(decision.apply(p), wrong * (1 - p) < missed * p)
+    cut = wrong / (wrong + missed)
+    X, Y = make_data()
+    kin = KinEnsembleClassifier(n_trees=0, n_projections=0, decision=name, random_state=0)
+    for model in (DecisionClassifier(decision=name), kin):
+        model.fit(X, Y)
+        np.testing.assert_array_equal(model.predict(X), model.predict_proba(X) > cut)
+    by_hand = DecisionClassifier(decision=name, cut={0: 0.9}).fit(X, Y)
+    assert by_hand.thresholds_[:2].tolist() == [0.9, cut]
+    assert by_hand.scores_from_ is None
+    with pytest.raises(ValueError, match="needs probabilities, and RidgeClassifier has no"):
+        DecisionClassifier(RidgeClassifier(), name).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["cost:", "cost:FN", "cost:FN=-1", "cost:FN=inf", "cost:XX=1"])
+def test_wrong_costs(name):
+    why = f"decision='{name}': write the cost .* as in cost:FN=5 .* with positive numbers"
+    for model in (DecisionClassifier(decision=name), KinEnsembleClassifier(decision=name)):
+        with pytest.raises(ValueError, match=why):
+            model.fit(*make_data())
+
+
+@pytest.mark.parametrize(
     ("name", "why"),
-    [("nonsense", "is not known"), ("recall", "every label"), ("coverage", "metric of rankings")],
+    [
+        ("nonsense", "no such decision"),
+        ("recall", "every label"),
+        ("coverage", "metric of rankings"),
+    ],
 )
 def test_unknown_decisions(name, why):
     with pytest.raises(ValueError, match=why):

@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
 
 from labelkin import (
     DecisionClassifier,
@@ -19,9 +21,9 @@ from labelkin import (
     VPCMEClassifier,
 )
 from labelkin.cli import main
-from labelkin.datasets import read_table
+from labelkin.datasets import RawTable, read_table
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import predict_frame, split_labels
+from labelkin.tabular import TextFeatures, predict_frame, split_labels
 from labelkin.tabular._records import table_of_records
 from support.data import make_data
 from support.tables import FILM_COLUMNS, VOCABULARY, films, write_films
@@ -126,6 +128,34 @@ def test_types_of_pandas():
     assert "when" not in chosen.columns_
 
 
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_frames_as_the_output_of_all_transformers(output, tmp_path):
+    pytest.importorskip(output)
+    frame = film_frame().assign(seen=pd.date_range("2024-01-01", periods=60))
+    frame = frame.drop(columns="country").assign(country=["fr", "it", None] * 20)
+    linear = MultiLabelLogisticRegression(C=1.0)
+    model = TableClassifier(linear, labels=LABELS).fit(frame)
+    assert {*model.columns_.values()} == {"text", "category", "number", "date"}
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    expected, reasons = model.predict_proba(frame), model.explain(frame.head(1)).to_dict()
+    numbers = np.c_[frame["runtime"], np.arange(60)]
+    matrix = TableClassifier(linear, scale="standard").fit(numbers, frame[LABELS])
+    X, y = frame["plot"].tolist(), frame[LABELS]
+    texts = make_pipeline(TextFeatures(True, embedding=embed_lengths), MLkNNClassifier(3)).fit(X, y)
+    with config_context(transform_output=output):
+        for one in (model, loaded, clone(model).fit(frame)):
+            np.testing.assert_array_equal(one.predict_proba(frame), expected)
+            assert one.explain(frame.head(1)).to_dict() == reasons
+        for one, rows in ((matrix, numbers), (texts, X)):
+            again = clone(one).fit(rows, y)
+            np.testing.assert_array_equal(again.predict_proba(rows), one.predict_proba(rows))
+
+
+def embed_lengths(texts):
+    return np.array([[len(text), text.count("a")] for text in texts], dtype=float)
+
+
 def test_searches_and_scores():
     X, y = split_labels(with_tags(film_frame()), "tags")
     assert y.columns.tolist() == sorted(LABELS)
@@ -155,6 +185,47 @@ def test_searches_and_scores():
     for method in (small().score, small().explain):
         with pytest.raises(NotFittedError):
             method(whole)
+
+
+@pytest.mark.parametrize("form", ["list", "string", "y", "polars"])
+def test_labels_keep_the_order_in_which_they_are_listed(form, tmp_path):
+    frame, order = film_frame(), LABELS[::-1]
+    model, X = small(labels=order), frame
+    if form == "polars":
+        X = pytest.importorskip("polars").from_pandas(frame)
+    if form == "string":
+        model.set_params(labels=",".join(order))
+    model.fit(X, order) if form == "y" else model.fit(X)
+    assert model.label_names_.tolist() == order
+    expected = small().fit(frame.drop(columns=LABELS), frame[order])
+    new = film_frame(20, seed=1)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(frame))
+    truth = new[order]
+    assert model.score(new) == model.score(new, truth) == expected.score(new, truth)
+    np.testing.assert_array_equal(model.label_columns_.read(RawTable.of(new)), truth)
+    np.testing.assert_array_equal(predict_frame(model, new), model.predict(new))
+    save_model(model, tmp_path / "m.labelkin")
+    loaded = load_model(tmp_path / "m.labelkin")
+    assert loaded.label_names_.tolist() == order
+    np.testing.assert_array_equal(loaded.predict_proba(new), model.predict_proba(new))
+
+
+def test_the_order_of_labels_in_patterns_counts_and_thresholds():
+    frame = pd.DataFrame({"x": np.arange(8.0), "t_b": 1, "o": [0, 1] * 4, "t_a": [0, 0, 1, 1] * 2})
+
+    def names(labels):
+        return split_labels(frame, labels)[1].columns.tolist()
+
+    assert names("o,t_*") == ["o", "t_b", "t_a"]
+    assert names(["t_*", "o"]) == ["t_b", "t_a", "o"]
+    assert names(-3) == ["t_b", "o", "t_a"]
+    with pytest.raises(ValueError, match="column 't_a' is named twice"):
+        names("t_a,t_*")
+    cut = [0.999, 0.001]
+    decided = DecisionClassifier(MLkNNClassifier(n_neighbors=3), "fixed", cut=cut)
+    model = TableClassifier(decided, labels=["t_a", "o"], columns={"t_b": "ignore"}).fit(frame)
+    assert model.thresholds_.tolist() == cut
+    assert model.predict(frame).mean(axis=0).tolist() == [0, 1]
 
 
 def test_scikit_learns_classifiers_and_decisions():

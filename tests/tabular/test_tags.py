@@ -237,6 +237,8 @@ def test_a_tag_in_each_of_several_columns(second, is_tagged):
     frame = pd.DataFrame({"one": first, "two": second})
     data = RawTable("t.csv", frame, ["one", "two"])
     found = LabelColumns.find(data, "one,two", missing_labels="unknown")
+    other = LabelColumns.find(data, "two,one", missing_labels="unknown")
+    assert other.columns == (("one", "two") if is_tagged else ("two", "one"))
     if not is_tagged:
         assert found.names == ("one", "two")
         with pytest.raises(FormatError, match="a label column takes 0 and 1"):

@@ -358,18 +358,20 @@ class Decision:
     """How probabilities become labels: ``--decide`` and ``--threshold``."""
 
     name: str
-    """A name in `labelkin.decisions.DECISIONS`."""
+    """A value of ``decision=`` in `labelkin.decisions`."""
     thresholds: dict[str, float] = field(default_factory=dict)
     """For the decision "fixed", those of single labels; the one of "" is that of all others."""
 
     def label_thresholds(self, label_names: Sequence[str]) -> list[float]:
-        """Return the threshold of each label, for the decision "fixed"."""
+        """Return the threshold of each label, for the decision "fixed" or costs."""
+        from labelkin.decisions._label_decision import parse_costs
+
         for name in self.thresholds:
             if name and name not in label_names:
                 raise ValueError(
                     f"--threshold {name}=…: no such label.{did_you_mean(name, label_names)}"
                 )
-        shared = self.thresholds.get("", 0.5)
+        shared = self.thresholds.get("", parse_costs(self.name) or 0.5)
         return [self.thresholds.get(name, shared) for name in label_names]
 
     def restore(self, label_names: Sequence[str], learned: Any) -> "LabelDecision":
@@ -381,14 +383,15 @@ class Decision:
 
         from labelkin._utils.labels import MANY_LABELS
         from labelkin.decisions import LabelDecision
+        from labelkin.decisions._label_decision import is_fixed
 
-        if self.name != "fixed" and len(label_names) >= MANY_LABELS:
+        if not is_fixed(self.name) and len(label_names) >= MANY_LABELS:
             raise ValueError(
                 f"--decide {self.name}: with {len(label_names):,} labels, use --threshold 0.3 or "
                 "--decide cost:FN=5."
             )
         found, known = LabelDecision(self.name), (learned or {}).get(self.name, {})
-        if self.name == "fixed":
+        if is_fixed(self.name):
             known = {"thresholds": self.label_thresholds(label_names)}
         found.thresholds_ = np.array(known.get("thresholds", []), dtype=float)
         found.at_least_one_ = known.get("at_least_one", False)
@@ -418,28 +421,13 @@ def parse_decision(options: DecisionOptions) -> Decision | None:
         return Decision("fixed", by_label)
     if decide is None:
         return None
-    if decide.lower().startswith("cost:"):
-        costs = {"FN": 1.0, "FP": 1.0}
-        for part in decide.upper()[5:].split(","):
-            found = re.fullmatch(rf"\s*(FN|FP)\s*=\s*{_NUMBER}\s*", part, re.IGNORECASE)
-            if not found or not float(found[2]):
-                raise ValueError(
-                    f"--decide {decide}: write the cost of a missed label (FN) or of a wrong one "
-                    "(FP) as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
-                )
-            costs[found[1]] = float(found[2])
-        return Decision("fixed", {"": costs["FP"] / (costs["FP"] + costs["FN"])})  # of least cost
-    from labelkin.decisions import DECISIONS, parse_guarantee
+    from labelkin.decisions._label_decision import check_decision
 
     try:
-        known = decide in DECISIONS or parse_guarantee(decide)
+        check_decision(decide)
     except ValueError as error:
-        raise ValueError(f"--decide {decide}: {str(error).partition(': ')[2]}") from None
-    if not known:
-        raise ValueError(
-            f"--decide {decide}: no such decision.{did_you_mean(decide, DECISIONS)} Choose one of "
-            f"{', '.join(DECISIONS)}, a level such as recall:0.9, or cost:FN=5."
-        )
+        why = str(error).removeprefix(f"decision={decide!r}: ")
+        raise ValueError(f"--decide {decide}: {why}") from None
     return Decision(decide)
 
 

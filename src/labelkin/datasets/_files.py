@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
 from labelkin.datasets._digit_scenes import load_digit_scenes
-from labelkin.datasets.formats._arff import read_arff, read_labels_xml
+from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._bunch import complete, make_bunch
 from labelkin.datasets.formats._columns import Labels, split_names
@@ -100,9 +100,10 @@ def read(
         ``.parquet``, ``.xlsx``, ``.ods``, ``.jsonl`` or ``.json``, each optionally followed by
         ``.gz`` or ``.bz2``; ``.txt`` is LibSVM or a table, by its first lines.
     labels : names, comma-separated string, or int, optional
-        The label columns, where the file does not define them: their names, or a count
-        (positive: the first, negative: the last). An ARFF file defines them by the XML file
-        of the same name, or by MEKA's ``-C n`` in the relation's name.
+        The label columns, where the file does not define them: their names, in the order that
+        the target is to have, or a count (positive: the first, negative: the last). An ARFF file
+        defines them by the XML file of the same name, or by MEKA's ``-C n`` in the relation's
+        name.
     drop : names or comma-separated string, default=()
         Columns to leave out, such as an identifier.
     xml : str or Path, optional
@@ -118,11 +119,12 @@ def read(
     -------
     Bunch
         ``data``: float64, an array or a CSR matrix; missing values are NaN. ``target``: uint8 of
-        shape (n, q), dense (CSR above 100 million entries of a sparse file), in the order of the
-        columns; float64 with NaN where labels are unknown. ``feature_names`` and ``label_names``,
-        None where unknown. ``feature_n_values``: 0 for a numeric feature, k for a nominal one
-        with k values, coded by their index (for a yes/no pair: no is 0, yes is 1). ``split``: 0
-        for original training rows and 1 for test rows, None where unknown. ``DESCR``.
+        shape (n, q), dense (CSR above 100 million entries of a sparse file), in the order of
+        `labels`, or else of the columns; float64 with NaN where labels are unknown.
+        ``feature_names`` and ``label_names``, None where unknown. ``feature_n_values``: 0 for a
+        numeric feature, k for a nominal one with k values, coded by their index (for a yes/no
+        pair: no is 0, yes is 1). ``split``: 0 for original training rows and 1 for test rows, None
+        where unknown. ``DESCR``.
 
     Raises
     ------
@@ -136,9 +138,8 @@ def read(
     >>> yeast.data.shape, yeast.target.shape  # doctest: +SKIP
     ((2417, 103), (2417, 14))
     """
-    if xml is not None:
-        labels = read_labels_xml(xml)
-    return make_bunch(_read(path, Options(labels=labels, **options)), labels, drop, missing_labels)
+    table = _read(path, Options(labels=labels, xml=xml, **options))
+    return make_bunch(table, labels, drop, missing_labels)
 
 
 def parse_table(raw: bytes, source: str, **options: Any) -> RawTable:

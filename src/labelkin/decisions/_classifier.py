@@ -19,7 +19,9 @@ from labelkin.base import Array, random_seed, set_random_states
 from labelkin.decisions._label_decision import (
     LabelDecision,
     check_decision,
+    is_fixed,
     out_of_sample_scores,
+    parse_costs,
 )
 from labelkin.decisions._wrapper import WrappingClassifier
 from labelkin.metrics._estimators import estimator_scores
@@ -48,7 +50,8 @@ class DecisionClassifier(WrappingClassifier):
         "fixed", "cardinality" or the metric to optimise: "f1", "jaccard", "subset_accuracy",
         "hamming_loss", "micro_f1", "macro_f1"; or a level that new rows are to reach:
         "recall:0.9", "precision:0.9", or "macro_recall:0.9" and "macro_precision:0.9" for each
-        label. See `LabelDecision` for what is guaranteed.
+        label; or costs, such as "cost:FN=5", where a missed label costs as much as five wrong ones.
+        See `LabelDecision` for what is guaranteed, and for costs.
     cv : int or splitter, default=5
         Folds for the out-of-fold scores; an int: stratified by the labels.
     at_least_one, shrinkage
@@ -160,15 +163,21 @@ class DecisionClassifier(WrappingClassifier):
         by_hand = self._thresholds_by_hand(y.shape[1])
         rng = check_random_state(self.random_state)
         base = set_random_states(clone(self._estimator), rng)
+        has_proba = hasattr(base, "predict_proba")
+        if parse_costs(self.decision) is not None and not has_proba:
+            name = type(base).__name__
+            raise ValueError(
+                f"decision={self.decision!r} needs probabilities, and {name} has no predict_proba."
+            )
         target = self._as_fitted(base, y)
         self.estimator_ = clone(base)
         with named_if_single(base):
             scores = self._fit_estimator(X, target, y.shape, params)
-        if scores is None and self.decision != "fixed" and len(y) > 1:
+        if scores is None and not is_fixed(self.decision) and len(y) > 1:
             self.scores_from_ = "cv"
             scores = self._out_of_fold(base, X, target, y, rng, params)
         self.training_scores_ = np.full(y.shape, np.nan) if scores is None else scores
-        usual = 0.5 if hasattr(base, "predict_proba") else 0.0
+        usual = 0.5 if has_proba else 0.0
         self.decision_ = LabelDecision(
             self.decision,
             at_least_one=self.at_least_one,
@@ -205,7 +214,7 @@ class DecisionClassifier(WrappingClassifier):
         self, X: Any, target: Array, shape: tuple[int, ...], params: dict[str, Any]
     ) -> Array | None:
         """Fit on all rows; return the out-of-sample scores that come with it, if any."""
-        estimator, (n, q), needed = self.estimator_, shape, self.decision != "fixed"
+        estimator, (n, q), needed = self.estimator_, shape, not is_fixed(self.decision)
         known = signature(getattr(estimator, "fit_loo_proba", estimator.fit)).parameters
         self.scores_from_, scores = None, None
         if isinstance(estimator, FrozenEstimator):

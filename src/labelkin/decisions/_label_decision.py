@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from labelkin._utils.labels import as_matrix, split_unknown
+from labelkin._utils.names import did_you_mean
 from labelkin.base import Array
 from labelkin.decisions._cuts import ROW_VALUES, best_cut, values_at_cuts
 from labelkin.decisions._risk import GUARANTEES, guaranteed_thresholds, parse_guarantee
@@ -28,7 +29,8 @@ _BY_LABEL = ("hamming_loss", "macro_f1")
 _TARGETS = (*_SHARED, *_BY_LABEL)
 
 DECISIONS: tuple[str, ...] = ("auto", "fixed", "cardinality", *_TARGETS)
-"""Values of ``decision=``; besides, "recall:0.9" and its like guarantee a level."""
+"""Values of ``decision=``; besides, "recall:0.9" and its like guarantee a level, and "cost:FN=5"
+and its like are costs."""
 
 # Between F1, which favours large sets, and subset accuracy, which favours small ones.
 _AUTO = "jaccard"
@@ -36,18 +38,45 @@ _AUTO = "jaccard"
 
 def check_decision(decision: Any) -> None:
     """Raise a ValueError that names the alternatives if `decision` is not a decision."""
-    if decision in DECISIONS or parse_guarantee(decision):
+    if decision in DECISIONS or parse_guarantee(decision) or is_fixed(decision):
         return
-    name, why = str(decision).partition(":")[0], "is not known"
+    name = str(decision).partition(":")[0]
+    why = f"no such decision.{did_you_mean(name, DECISIONS)}"
     if name in METRICS and METRICS[name].needs == "score":
-        why = "is a metric of rankings, which no threshold changes"
+        why = "this is a metric of rankings, which no threshold changes."
     elif name.endswith(("recall", "precision")):
-        why = "alone is highest if every label, or hardly any label, is predicted"
+        why = "it alone is highest if every label, or hardly any label, is predicted."
     example = f"{name if name in GUARANTEES else 'recall'}:0.9"
     raise ValueError(
-        f"decision={decision!r} {why}; choose one of {', '.join(DECISIONS)}, or a level such as "
-        f"{example}."
+        f"decision={decision!r}: {why} Choose one of {', '.join(DECISIONS)}, a level such as "
+        f"{example}, or costs such as cost:FN=5."
     )
+
+
+def parse_costs(decision: Any) -> float | None:
+    """Return the threshold of least cost for a decision such as "cost:FN=5"; None for others."""
+    name, colon, text = decision.partition(":") if isinstance(decision, str) else ("", "", "")
+    if not colon or name.lower() != "cost":
+        return None
+    costs = {"FN": 1.0, "FP": 1.0}
+    for part in text.upper().split(","):
+        kind, _, number = (word.strip() for word in part.partition("="))
+        try:
+            cost = float(number)
+        except ValueError:
+            cost = np.nan
+        if kind not in costs or not 0 < cost < np.inf:
+            raise ValueError(
+                f"decision={decision!r}: write the cost of a missed label (FN) or of a wrong one "
+                "(FP) as in cost:FN=5 or cost:FN=5,FP=2, with positive numbers."
+            )
+        costs[kind] = cost
+    return costs["FP"] / (costs["FP"] + costs["FN"])
+
+
+def is_fixed(decision: Any) -> bool:
+    """Return whether a decision learns nothing: "fixed", or costs."""
+    return decision == "fixed" or parse_costs(decision) is not None
 
 
 class LabelDecision(BaseEstimator):
@@ -74,17 +103,20 @@ class LabelDecision(BaseEstimator):
           expected precision of at least 0.9. "macro_precision:0.9": the smallest threshold of
           each label with which the label is right in at least 0.9 of the new rows that get it.
           Both with a certainty of 90 %. See Notes for all four.
+        - "cost:FN=5": every label whose probability is above FP / (FP + FN), the threshold of least
+          expected cost if a missed label (FN) costs five times as much as a wrong one (FP).
+          "cost:FN=5,FP=2" sets both costs; one that is not named is 1.
     at_least_one : bool or "auto", default="auto"
         Whether a row without a label above its threshold gets the label of its top score.
         "auto": if that improves the metric on the training scores; never for "fixed",
-        "cardinality" and guaranteed levels.
+        "cardinality", guaranteed levels and costs.
     shrinkage : float, default=20
         The threshold of a single label is the mean of its own best threshold, weighted by the
         number of rows with the label (or without it, where those are fewer), and of the best
         shared one, weighted by `shrinkage`. 0: the label's own.
     cut : float or array-like of shape (n_labels,), default=0.5
         The threshold of "fixed": one number, or one per label. For the other decisions, one number,
-        which is kept if no other threshold is better.
+        which is kept if no other threshold is better; costs do not use it.
 
     Attributes
     ----------
@@ -222,7 +254,7 @@ class LabelDecision(BaseEstimator):
                 value = chosen.sign * chosen(target, label_sets(scores, thresholds, at_least_one))
                 if value > best:
                     best, self.thresholds_, self.at_least_one_ = value, thresholds, at_least_one
-        if self.decision != "fixed":
+        if not is_fixed(self.decision):
             # A label that is constant in training stays as it is; one of no known row is never
             # predicted.
             self.thresholds_[(known <= Y).all(axis=0)] = -np.inf
@@ -230,8 +262,9 @@ class LabelDecision(BaseEstimator):
         return self
 
     def _thresholds_without_metric(self, scores: Array, Y: Array, known: Array) -> Array:
-        """Return the thresholds of "fixed" and "cardinality"."""
-        cut: Any = self.cut
+        """Return the thresholds of "fixed", "cardinality" and costs."""
+        least_cost = parse_costs(self.decision)
+        cut: Any = self.cut if least_cost is None else least_cost
         if self.decision == "cardinality" and len(Y):
             scores = _top_first(scores) if self.at_least_one_ else scores
             ordered = np.sort(scores[known])[::-1]

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 
 from labelkin._utils.labels import has_one_label_each
 from labelkin._utils.names import join_names, plural
@@ -30,14 +29,11 @@ _WORTH = 0.05
 """Gain of macro F1 from which on another decision is recommended."""
 
 _DECIDED = {
-    "f1": ("for the best F1 of a row", LabelDecision("f1")),
-    "macro_f1": ("for the best macro F1", LabelDecision("macro_f1")),
-    "subset_accuracy": ("for the most rows entirely right", LabelDecision("subset_accuracy")),
-    "recall:0.9": ("for a mean recall of the rows of 90 %", LabelDecision("recall:0.9")),
-    "cost:FN=5": (
-        "as if a missed label cost as much as 5 wrong ones",
-        LabelDecision("fixed", cut=1 / 6),
-    ),
+    "f1": "for the best F1 of a row",
+    "macro_f1": "for the best macro F1",
+    "subset_accuracy": "for the most rows entirely right",
+    "recall:0.9": "for a mean recall of the rows of 90 %",
+    "cost:FN=5": "as if a missed label cost as much as 5 wrong ones",
 }
 """Decisions whose figures are compared with those of the method's own, and their titles."""
 
@@ -205,14 +201,14 @@ def compare_decisions(found: "Evaluation") -> list[dict[str, Any]]:
     title = "those above one half" if decides_above_half(found) else "as evaluated"
     compared = [{"decide": "", "title": title, "figures": own}]
     folds = [found.y[test] for _, test in found.splits[: len(scores)]]
-    for name, (title, decision) in _DECIDED.items() if targets else ():
+    for name, title in _DECIDED.items() if targets else ():
         figures: dict[str, list[float]] = {metric: [] for metric in targets}
         try:
             for fold, y in enumerate(folds):
                 first = fold // n * n
                 others = [i for i in range(first, min(first + n, len(folds))) if i != fold]
                 known = (np.concatenate([one[i] for i in others]) for one in (scores, folds))
-                labels = clone(decision).fit(*known).apply(scores[fold]).astype(int)
+                labels = LabelDecision(name).fit(*known).apply(scores[fold]).astype(int)
                 for metric, value in evaluate_judged(y, scores[fold], labels, targets).items():
                     figures[metric].append(float(value))
         except ValueError:  # a decision that these rows cannot support

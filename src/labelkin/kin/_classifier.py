@@ -100,7 +100,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         half, which is best for the Hamming loss; with "auto", "cardinality" or the name of a
         metric, such as "f1", thresholds are chosen on `oob_proba_`; with "recall:0.9" or
         "precision:0.9" they are such that new rows reach that level (all rows of positive weight
-        count equally). See `labelkin.decisions.LabelDecision`.
+        count equally); with "cost:FN=5" a missed label costs as much as five wrong ones. See
+        `labelkin.decisions.LabelDecision`.
     n_jobs : int, default=None
         Number of threads; None: as many as BLAS would use. The results do not depend on it; for
         more than about 5,000 rows they agree to rounding.

@@ -63,8 +63,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         and uses the names of the labels if all columns are texts.
     labels : str, list of str or int, default=None
         Where a table that is given to ``fit`` without y holds its labels: the names of label
-        columns, as a list or separated by commas; a count (3: the first three columns, -3: the
-        last three); or the name of one column of tags.
+        columns, as a list or separated by commas, in the order that `label_names_` is to have; a
+        count (3: the first three columns, -3: the last three); or the name of one column of tags.
     separator : str, default=None
         What separates the tags of a row; None: it is guessed. If it is given, the one column that
         `labels` names holds tags, even if these are words like yes or 1.

@@ -113,14 +113,16 @@ class LabelColumns:
                 f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
-        names = [table.names[i] for i in find_labels(labels, table.names, table.source)]
+        chosen = find_labels(labels, table.names, table.source)
+        names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)
         column, is_single = names[0], len(names) == 1 and not is_declared
         several = not is_declared and _hold_a_tag_each(table, names)
         is_tagged = several or (is_single and (separator or _lists_tags(table, column)))
         if not is_tagged:
-            return cls(tuple(names), missing=missing)
+            listed = names if is_declared else [table.names[i] for i in chosen]
+            return cls(tuple(listed), missing=missing)
         # Columns of tags, whose labels are all that they list.
         is_guess = separator is None and table.kind(column) != "list" and not several
         mark = guess_separator(table, column) if is_guess else separator or ";"

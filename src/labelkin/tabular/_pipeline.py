@@ -82,7 +82,7 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     """
     if schema.columns is None:
         steps = _number_steps(schema.scale, matrix=True)[0 if schema.gaps else 1 :]
-        return Pipeline([*steps, ("classifier", classifier)])
+        return Pipeline([*_chain(*steps).steps, ("classifier", classifier)])
     scale = schema.scale
     if scale == "auto":  # columns of numbers alone
         has_own = classifier is None or _any_has(classifier, "_scales_columns")
@@ -90,14 +90,14 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     numbers, texts = _number_steps(scale), schema.of_kind("text")
     encoder = CategoryEncoder(handle_unknown="ignore")
     parts: list[tuple[str, Any, Any]] = [
-        ("numeric", Pipeline(numbers), schema.of_kind("number")),
+        ("numeric", _chain(*numbers), schema.of_kind("number")),
         ("category", _with_strings("encode", encoder), schema.of_kind("category")),
     ]
     for kind, day_first in (("date", False), ("day_first_date", True)):
         dates = ("dates", DateEncoder(day_first, schema.trend))
-        parts.append((kind, Pipeline([dates, *numbers]), schema.of_kind(kind)))
+        parts.append((kind, _chain(dates, *numbers), schema.of_kind(kind)))
     gaps = {name for name, column in (schema.measured or {}).items() if column.gaps}
-    are_missing = MissingIndicator(features="all")
+    are_missing = _chain(("gaps", MissingIndicator(features="all")))
     parts.append(("gaps", are_missing, [n for n in schema.of_kind("number") if n in gaps]))
     no_dates = [name for name in schema.of_kind("date", "day_first_date") if name in gaps]
     are_missing = MissingIndicator(missing_values="", features="all")
@@ -116,7 +116,9 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     weights = None
     if classifier is not None and not _parameters(classifier, "n_embedding"):
         weights = {name: _MEANING_WEIGHT for name, *_ in used if name.startswith(_MEANING)} or None
-    features = ColumnTransformer(used, transformer_weights=weights, verbose_feature_names_out=False)
+    features = ColumnTransformer([], transformer_weights=weights, verbose_feature_names_out=False)
+    # Without its parts, as words have no `set_output`.
+    features.set_output(transform="default").set_params(transformers=used)
     if getattr(features, "force_int_remainder_cols", None) is True:
         # Before scikit-learn 1.7, the default stores a list of a private class.
         features.set_params(force_int_remainder_cols=False)
@@ -143,8 +145,16 @@ def _parameters(classifier: Any, name: str) -> list[str]:
     return [found for found in classifier.get_params() if found.split("__")[-1] == name]
 
 
+def _chain(*steps: tuple[str, Any]) -> Pipeline:
+    """Return a pipeline of steps that return arrays, whatever `sklearn.set_config` says."""
+    for _, step in steps:
+        if hasattr(step, "set_output"):
+            step.set_output(transform="default")
+    return Pipeline([*steps])
+
+
 def _with_strings(name: str, step: Any) -> Pipeline:
-    return Pipeline([("strings", StringConverter()), (name, step)])
+    return _chain(("strings", StringConverter()), (name, step))
 
 
 def _number_steps(scale: Scale, matrix: bool = False) -> list[tuple[str, Any]]:

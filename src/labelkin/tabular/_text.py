@@ -211,7 +211,7 @@ def make_vectorizer(unspaced: bool, max_features: int | None = None) -> TfidfVec
     return TfidfVectorizer(strip_accents="unicode", token_pattern=TOKENS, **options)
 
 
-class NGrams(TransformerMixin, BaseEstimator):
+class NGrams(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """TF-IDF weights of pairs of words and of parts of words, of 2 to 5 characters.
 
     `kinds` are "pairs", "parts" or both, `most` the maximum number of each. Of a thousand texts and
@@ -260,7 +260,7 @@ class NGrams(TransformerMixin, BaseEstimator):
         return tags
 
 
-class TextFeatures(TransformerMixin, BaseEstimator):
+class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Words of texts, embeddings, and optionally n-grams, side by side in one sparse matrix.
 
     Words are weighted by TF-IDF. Words of similar meaning have similar embeddings, also if they

@@ -48,8 +48,9 @@ _MEANINGS = dict.fromkeys(_NO, 0.0) | dict.fromkeys(_YES, 1.0)
 def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a file as a matrix of numbers; those of nominal values and text are indices.
 
-    The labels are those of the XML file beside it (``enron.xml`` for ``enron.arff`` and
-    ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the relation's name.
+    The labels are those of the option `xml` or of the XML file beside it (``enron.xml`` for
+    ``enron.arff`` and ``enron-train.arff``, also compressed), else those of MEKA's ``-C n`` in the
+    relation's name.
     """
     path = budget.source
     budget.check_lines(raw)
@@ -59,7 +60,7 @@ def read_arff(raw: bytes, budget: Budget, options: Options) -> RawTable:
     data = _read_rows(lines, attributes, budget)
     names = [attribute.name for attribute in attributes]
     label_names = None
-    if xml := find_labels_xml(path):
+    if xml := options.xml or find_labels_xml(path):
         label_names = read_labels_xml(xml)
     elif count := _MEKA_COUNT.search(relation):
         label_names = [names[i] for i in find_labels(int(count[1]), names, path)]

@@ -66,11 +66,14 @@ def _split_columns(
     """Return features, labels, and the names of both."""
     if table.names is None:
         raise table.error(NO_LABELS, "y")
-    names, labels = table.names, table.label_names if labels is None else labels
+    names, is_declared = table.names, labels is None
+    labels = table.label_names if labels is None else labels
     if labels is None:
         text = "the label columns are unknown; pass labels= (names, or a count: -3 for the last 3)"
         raise table.error(text, "labels")
     label_columns = find_labels(labels, names, table.source)
+    if is_declared:
+        label_columns.sort()  # the order of the columns, as in Mulan
     dropped = find_columns(open_names(split_names(drop, names), names), names, table.source)
     if (both := np.intersect1d(label_columns, dropped)).size:
         raise table.error(f"{shorten(names[both[0]])} is both a label and dropped")

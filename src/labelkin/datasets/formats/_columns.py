@@ -61,7 +61,7 @@ def repeats_name(name: str, names: Container[str]) -> bool:
 
 
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
-    """Positions of the wanted columns in file order; an unknown one, or one named twice, raises."""
+    """Positions of the wanted columns, as listed; an unknown one, or one named twice, raises."""
     position = {normal_form(name): index for index, name in enumerate(names)}
     found = []
     for name in wanted:
@@ -71,7 +71,7 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
     if len(set(found)) < len(found):
         twice = next(names[i] for i in found if found.count(i) > 1)
         raise FormatError(path, f"column {shorten(twice)} is named twice; name it once")
-    return np.sort(np.array(found, dtype=np.intp))
+    return np.array(found, dtype=np.intp)
 
 
 def open_names(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -105,10 +105,10 @@ def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[s
 
 
 def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.ndarray:
-    """Positions of the label columns, ascending.
+    """Positions of the label columns, in the order in which they are listed.
 
     A positive count means the first columns, a negative one the last; q7_* those whose names begin
-    with q7_.
+    with q7_, in the order of the columns.
     """
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)

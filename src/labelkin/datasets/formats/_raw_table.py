@@ -111,6 +111,8 @@ class Options:
     written: bool = False
     trim: bool = False
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
+    xml: str | Path | None = None
+    """The labels of an ARFF file, if they are not in an XML file of its name beside it."""
 
     @property
     def known(self) -> list[str]:

@@ -18,7 +18,7 @@ from labelkin._utils.files import read_unpacked
 from labelkin._utils.limits import SIZE_VARIABLE, max_unpacked
 from labelkin.datasets._describe import describe
 from labelkin.datasets._write import write
-from labelkin.datasets.formats._arff import read_arff, read_labels_xml
+from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._bunch import make_bunch
 from labelkin.datasets.formats._raw_table import Options, RawTable
@@ -82,10 +82,10 @@ def _read(info: DatasetInfo, paths: dict[str, Path]) -> Bunch:
     if paths.get("all", Path()).suffix == ".mat":
         return _from_mat(paths["all"])
     xml = paths.pop("labels", None)
-    labels = -(info.labels_last or 0) if xml is None else read_labels_xml(xml)
+    labels = None if xml else -(info.labels_last or 0)
     parts = {}
     for role, path in paths.items():
-        table = read_arff(read_unpacked(path), Budget(path), Options())
+        table = read_arff(read_unpacked(path), Budget(path), Options(xml=xml))
         parts[role] = make_bunch(table, labels, info.drop)
     if "all" not in parts:
         return _stack(parts["train"], parts["test"])
