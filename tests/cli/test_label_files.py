@@ -111,7 +111,9 @@ def test_a_column_of_tags(run, tmp_path, name):
 def test_labels_by_name_and_by_count(run, tmp_path):
     data = arrays(tmp_path / "emb")
     write_labels(tmp_path / "l.csv", cat=Y[:, 0], dog=Y[:, 1], bird=Y[:, 0])
-    for labels, n in (("dog,bird", 2), ("-1", 1), ("dog", 1)):
+    pd.read_csv("l.csv").replace({"bird": {0: "absent", 1: "present"}}).to_csv("l.csv", index=False)
+    assert "3 labels" in run("fit", data, "--y", "l.csv", "-m", "mlknn")
+    for labels, n in (("dog,bird", 2), ("-2", 2), ("dog", 1)):
         said = run("fit", data, "--y", "l.csv", "--labels", labels, "-m", "mlknn", "-f")
         assert f"{n} label" in said
 

@@ -23,6 +23,7 @@ from labelkin.tabular._labels import (
     LabelColumns,
     count_labels,
     names_columns,
+    pair_findings,
     read_target,
 )
 from labelkin.tabular._schema import Schema
@@ -248,10 +249,11 @@ def _find_labels(table: RawTable, labels: Any, **options: Any) -> LabelColumns:
 
 
 def _is_binary(table: RawTable, name: str) -> bool:
-    """Return whether the cells of a column, if any are filled, are 0 and 1 or yes and no."""
+    """Return whether the cells of a column that are not empty are 0 and 1, or yes and no."""
     if table.kind(name) not in ("number", "string"):
         return False
-    return {cell.strip().lower() for cell in table.strings(name) if cell} <= TRUTH.keys()
+    words = {cell.strip().lower() for cell in table.strings(name) if cell}
+    return words <= TRUTH.keys() or bool(pair_findings(words))
 
 
 def _count_split(X: Any, y: Any) -> int:
