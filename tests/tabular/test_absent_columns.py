@@ -1,6 +1,7 @@
 """New rows that lack some of the columns that a model was fitted on."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -65,8 +66,21 @@ def test_names_may_differ_by_case_and_spaces(model, tmp_path):
 def test_other_tables_and_misspelt_columns_are_refused(model, header, tmp_path):
     cells = ",".join("1" for _ in header.split(","))
     (tmp_path / "new.csv").write_text(f"{header}\n{cells}\n")
-    with pytest.raises(ValueError, match="no column 'size'"):
+    with pytest.raises(ValueError, match="no column 'size'") as caught:
         model.read_rows(read_table(tmp_path / "new.csv"), [])
+    assert ("add an empty column" in str(caught.value)) == (header == "team,sizes")
+
+
+def test_rows_of_other_columns_are_refused_with_all_names(model, tmp_path):
+    words = "no column 'size'. Its columns are a, b. It also lacks team, words."
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=re.escape(words)):
+        model.read_rows(read_table(tmp_path / "new.csv"), [])
+    with pytest.raises(ValueError, match=re.escape(words)):
+        table_of_records([{"a": 1}, {"b": 2}], model.schema_)
+    many = Schema(dict.fromkeys("abcdefghi", "number"))
+    with pytest.raises(ValueError, match="It also lacks b, c, d, e, f and 3 more"):
+        table_of_records([{"y": 1}], many)
 
 
 def test_a_tag_fewer_and_columns_that_were_left_out_are_no_misspelt_names(tmp_path):

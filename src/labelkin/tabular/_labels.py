@@ -192,7 +192,7 @@ class LabelColumns:
     def _read_columns(self, table: RawTable) -> np.ndarray:
         words: dict[str, str] = {}
         cells = {n: _words_of(table, n) for n in self.names if table.kind(n) == "string"}
-        pairs = (_pair_letters(words) | pair_findings(words) for words in cells.values())
+        pairs = (_pair_letters(one) | pair_findings(one) for one in cells.values())
         letters = {word: yes for pair in pairs for word, yes in pair.items()}
         found = (_read_label(table, name, words, cells.get(name), letters) for name in self.names)
         columns, are_marks = zip(*found, strict=True)
