@@ -123,7 +123,7 @@ def test_values_of_many_kinds(client):
     ("row", "words"),
     [
         ({"plott": "x", "country": "fr", "runtime": 1}, "no column 'plott'. Did you mean plot?"),
-        ({"text": "x"}, "no column 'plot'"),
+        ({"text": "x"}, "no column 'plot'. Its columns are text. It also lacks country, runtime"),
         ({"plot": "x", "country": "fr", "runtime": "long"}, "'runtime' holds 'long' in row 1"),
         ({"plot": "x", "country": "fr", "runtime": [1]}, "'runtime' holds a list"),
         ({"plot": {"a": 1}, "country": "fr", "runtime": 1}, "'plot' holds an object"),

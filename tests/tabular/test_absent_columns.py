@@ -1,6 +1,7 @@
 """New rows that lack some of the columns that a model was fitted on."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -9,8 +10,8 @@ pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
 
 from labelkin import MLkNNClassifier, TableClassifier
-from labelkin.datasets import read_table
-from labelkin.tabular import find_training_data, table_of_records
+from labelkin.datasets import RawTable, read_table
+from labelkin.tabular import Schema, find_training_data, table_of_records
 
 N = 40
 ROWS = {"size": [i % 30 + 0.5 for i in range(N)], "team": ["red", "blue"] * (N // 2)}
@@ -65,8 +66,21 @@ def test_names_may_differ_by_case_and_spaces(model, tmp_path):
 def test_other_tables_and_misspelt_columns_are_refused(model, header, tmp_path):
     cells = ",".join("1" for _ in header.split(","))
     (tmp_path / "new.csv").write_text(f"{header}\n{cells}\n")
-    with pytest.raises(ValueError, match="no column 'size'"):
+    with pytest.raises(ValueError, match="no column 'size'") as caught:
         model.read_rows(read_table(tmp_path / "new.csv"), [])
+    assert ("add an empty column" in str(caught.value)) == (header == "team,sizes")
+
+
+def test_rows_of_other_columns_are_refused_with_all_names(model, tmp_path):
+    words = "no column 'size'. Its columns are a, b. It also lacks team, words."
+    (tmp_path / "new.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=re.escape(words)):
+        model.read_rows(read_table(tmp_path / "new.csv"), [])
+    with pytest.raises(ValueError, match=re.escape(words)):
+        table_of_records([{"a": 1}, {"b": 2}], model.schema_)
+    many = Schema(dict.fromkeys("abcdefghi", "number"))
+    with pytest.raises(ValueError, match="It also lacks b, c, d, e, f and 3 more"):
+        table_of_records([{"y": 1}], many)
 
 
 def test_a_tag_fewer_and_columns_that_were_left_out_are_no_misspelt_names(tmp_path):
@@ -88,6 +102,25 @@ def test_without_a_place_for_the_note_a_missing_column_is_an_error(model):
         model.predict(pd.DataFrame({"team": ["red"]}))
     data = pd.DataFrame({"team": ["red", "blue"], "a": [0, 1], "b": [1, 0]})
     assert find_training_data(data, ["a", "b"], columns=model.schema_).notes == [f"X: {NOTE}"]
+
+
+def test_the_advice_for_a_missing_column_works():
+    X, Y = np.random.default_rng(0).normal(size=(20, 3)), np.eye(20, 2, dtype=np.uint8)
+    new = pd.DataFrame(X[:5, 1:], columns=["b", "c"])
+    full = Schema.find(RawTable("full.npz", X, list("abc"), ["p", "q"], Y))
+    cure = "fit the model on a table, such as a CSV file, to allow for missing values"
+    with pytest.raises(ValueError, match="no column 'a'") as caught:
+        full.read(new)
+    assert "add an empty column" not in str(caught.value)
+    assert f"The model needs all columns of its matrix; {cure}." in str(caught.value)
+    for cells, n in ((np.nan, "5 values are"), ([0, 0, 0, 0, np.nan], "1 value is")):
+        with pytest.raises(ValueError, match=f"{n} missing, and .* without any; .* or {cure}"):
+            full.read(new.assign(a=cells))
+    X[0, 0] = np.nan
+    with_gaps = Schema.find(RawTable("gaps.npz", X, list("abc"), ["p", "q"], Y))
+    with pytest.raises(ValueError, match="known, add an empty column of that name"):
+        with_gaps.read(new)
+    assert with_gaps.read(new.assign(a=np.nan)).shape == (5, 3)
 
 
 @pytest.mark.parametrize("row", [{}, {"sender": "ann"}])

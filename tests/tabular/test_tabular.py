@@ -841,6 +841,34 @@ def test_pairs_of_marks_and_letters_are_labels(words):
     assert one.column is None
 
 
+@pytest.mark.parametrize(
+    ("no", "yes"),
+    [("neg", "Pos"), ("negative", "positive"), ("absent", "present"), ("negativ", "positiv")],
+)
+def test_pairs_of_findings_are_labels(no, yes):
+    y = [[0, 1], [1, 1], [0, 1], [1, 1]]  # the second has one word only
+    columns = {name: [(no, yes)[row[j]] for row in y] for j, name in enumerate("ab")}
+    data = table(n=range(4), **columns)
+    assert LabelColumns.find(data, ["a", "b"]).read(data).tolist() == y
+    assert f"{yes.lower()!r} means yes" in data.guesses[0].text
+    data = table(a=[yes, no, None, yes], b=[yes, yes, no, None])
+    read = LabelColumns.find(data, ["a", "b"]).read(data)
+    np.testing.assert_array_equal(read, [[1, 1], [0, 1], [np.nan, 0], [1, np.nan]])
+    # One word beside nothing is a mark, as any other; other pairs and a third word are refused.
+    data = table(a=[no, None, no, None], b=[0, 1, 0, 1])
+    assert LabelColumns.find(data, ["a", "b"]).read(data)[:, 0].tolist() == [1, 0, 1, 0]
+    for others in ([no, yes, "unclear", yes], [no, "yes", no, "yes"]):
+        data = table(a=others, b=[0, 1, 0, 1])
+        with pytest.raises(FormatError, match="replace all other words by 1, 0 or nothing"):
+            LabelColumns.find(data, ["a", "b"]).read(data)
+    # Such columns are no first and second tag, of which some rows have one.
+    data = table(n=range(4), a=[yes, no, no, yes], b=[yes, None, None, no])
+    assert LabelColumns.find(data, ["a", "b"]).column is None
+    # A single column of them holds tags, also with a third word.
+    data = table(a=[no, yes, "neutral", yes])
+    assert LabelColumns.find(data, "a").column == "a"
+
+
 @pytest.mark.parametrize("words", ["AB", ("perhaps", "yes"), ("N", "Jo"), ("n.a.", "x")])
 def test_other_pairs_are_refused_with_the_cure(words):
     data = table(n=range(4), a=[words[i % 2] for i in range(4)], b=[0, 1, 0, 1])

@@ -231,7 +231,15 @@ class ReadingOptions:
     ] = None
     sheet: Annotated[str | None, column_option(help="Sheet of a spreadsheet.")] = None
     x: Annotated[str | None, column_option("--x", help="Array of features in .npz.")] = None
-    y: Annotated[str | None, column_option("--y", help="Array or .npy file of labels.")] = None
+    y: Annotated[
+        str | None,
+        column_option(
+            "--y",
+            help="The labels, if DATA does not hold them: an array in .npz, or a file with the "
+            "same rows in the same order: .npy, .npz, or a table such as .csv, whose columns of 0 "
+            "and 1 are the labels unless --labels names others.",
+        ),
+    ] = None
     zero_based: Annotated[
         bool | None,
         column_option(

@@ -165,7 +165,7 @@ def command(
         rows, X = saved.read(data, reading, notes)
         n_guesses, missing = len(rows.guesses), table.missing_labels or saved.labels.missing
         columns = replace(saved.labels, missing=missing)
-        y, kept = columns.drop_unknown(columns.read(rows, notes.pending))
+        y, kept = columns.drop_unknown(columns.read(rows.labelled, notes.pending))
         X, labels = _safe_indexing(X, kept), columns.names
         print_guesses(rows.source, rows.guesses[n_guesses:], notes, options.TableOptions)
         notes.flush()

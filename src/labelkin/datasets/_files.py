@@ -16,6 +16,7 @@ from sklearn.utils import Bunch
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, strip_compression
+from labelkin._utils.names import plural
 from labelkin.datasets._digit_scenes import load_digit_scenes
 from labelkin.datasets.formats._arff import read_arff
 from labelkin.datasets.formats._budget import Budget
@@ -195,7 +196,9 @@ def read_table(
         Names of the arrays of features and labels in an ``.npz`` file, by default X and y; of an
         ``.npy`` file, or a sparse matrix that SciPy's ``save_npz`` wrote, `y` is the file with the
         labels, by default y.npy beside X.npy. Arrays of more than two dimensions, such as images,
-        are flattened.
+        are flattened. For a file of any format, `y` may also be a table, such as a CSV file, with
+        the labels of the same rows in the same order; what is known of how a file is written holds
+        for both.
     as_strings : iterable of str, default=()
         Columns to keep as they are written, such as codes with leading zeros.
     expected : iterable of str, default=()
@@ -215,7 +218,8 @@ def read_table(
     -------
     RawTable
         ``data`` is a DataFrame of all columns or, of a file that holds only numbers, a matrix;
-        ``guesses`` is what was guessed. `TableClassifier` takes it in place of a DataFrame.
+        ``guesses`` is what was guessed, and ``label_table`` the table that `y` names, if it does.
+        `TableClassifier` takes it in place of a DataFrame.
 
     Examples
     --------
@@ -250,4 +254,29 @@ def read_table(
         *(n_features, zero_based, written),
         trim=True,
     )
-    return complete(_read(path, options))
+    if y is None or not _is_table(y):
+        return complete(_read(path, options))
+    if not Path(y).exists():
+        raise FileNotFoundError(f"There is no file {y}.")
+    of_labels = replace(options, x=None, y=None, expected=(), written=False)
+    label_table = complete(_read(y, of_labels))
+    own = replace(options, y="", as_strings={*as_strings}, labels=None)
+    return _put_beside(complete(_read(path, own)), label_table)
+
+
+def _is_table(y: str) -> bool:
+    """Return whether `y` is the file of a table, and neither an array nor a file of arrays."""
+    suffix = strip_compression(y).suffix.lower()
+    return suffix not in (".npy", ".npz") and (suffix in _READERS or Path(y).is_file())
+
+
+def _put_beside(table: RawTable, label_table: RawTable) -> RawTable:
+    """Return a table whose labels are in another one, instead of those that it may have itself."""
+    if label_table.n_rows != table.n_rows:
+        text = f"it has {plural(label_table.n_rows, 'row')}, and {table.source} has "
+        text += f"{table.n_rows:,}; y= takes the labels of the same rows in the same order"
+        raise label_table.error(text, "y")
+    known = [guess for guess in label_table.guesses if "category" not in guess.arguments]
+    table.guesses += [guess for guess in known if guess not in table.guesses]  # none on features
+    label_table.guesses = table.guesses
+    return replace(table, target=None, label_names=None, label_table=label_table)

@@ -237,7 +237,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         """
         # Find labels and kinds of columns.
         table = RawTable.of(X)
-        if table.is_matrix and table.target is None and table.names is None:
+        if table.is_matrix and table.target is None and table.labelled.names is None:
             check_target_given(self, y)
         own = self.get_params(deep=False)
         options = {key: own[key] for key in own if key not in ("estimator", "labels", "device")}
@@ -408,7 +408,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         check_is_fitted(self)
         table, notes = RawTable.of(X), list[str]()
         if y is None or names_columns(y, table):
-            y = self.label_columns_.read(table, notes)
+            y = self.label_columns_.read(table.labelled, notes)
         check_label_order(self, y)
         y = self.label_columns_.read_target(y, notes)
         for note in notes:  # on labels that count as absent

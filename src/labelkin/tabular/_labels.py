@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from numbers import Integral
@@ -44,6 +44,8 @@ _YES |= {"verdadero", "sì", "vero", "sim", "tak", "ano", "evet", "да", "是",
 _NO = {"no", "false", "0", "n", "f", "nein", "falsch", "non", "faux", "falso", "não", "nao", "nee"}
 _NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐"}
 TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
+# Yes and no if a column has no other words; one of them alone beside empty cells is a mark.
+_FINDINGS = {"pos": "neg", "positive": "negative", "positiv": "negativ", "present": "absent"}
 _BOX = re.compile(r"\[(?:\s+|\s*(\S)\s*)\]")  # [ ] and [x]
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 # Marks on a form.
@@ -192,7 +194,8 @@ class LabelColumns:
     def _read_columns(self, table: RawTable) -> np.ndarray:
         words: dict[str, str] = {}
         cells = {n: _words_of(table, n) for n in self.names if table.kind(n) == "string"}
-        letters = {word: yes for one in cells.values() for word, yes in _pair_letters(one).items()}
+        pairs = (_pair_letters(one) | pair_findings(one) for one in cells.values())
+        letters = {word: yes for pair in pairs for word, yes in pair.items()}
         found = (_read_label(table, name, words, cells.get(name), letters) for name in self.names)
         columns, are_marks = zip(*found, strict=True)
         if letters:
@@ -355,7 +358,7 @@ def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
     columns = [[(cell or "").strip() for cell in table.strings(name)] for name in names]
     filled = np.array(columns) != ""
     cells = [cell.lower() for column in columns for cell in column if cell]
-    if any(cell in TRUTH for cell in cells):
+    if any(cell in TRUTH for cell in cells) or pair_findings(cells):
         return False
     if all(table.repeats.get(name) == names[0] for name in names[1:]):
         return True
@@ -393,6 +396,13 @@ def _pair_letters(words: Iterable[str]) -> dict[str, float]:
     if len(distinct) != 2 or len(known) != 1 or max(map(len, distinct)) > 1:
         return {}
     return dict.fromkeys(distinct - TRUTH.keys(), 1.0 - known[0])
+
+
+def pair_findings(words: Collection[str]) -> dict[str, float]:
+    """Return the meaning of positive beside negative and the like, if there are no other words."""
+    distinct = {*words} - {""}
+    pairs = ({yes: 1.0, no: 0.0} for yes, no in _FINDINGS.items() if distinct <= {yes, no})
+    return next(pairs, {}) if len(distinct) == 2 or (distinct and "" not in words) else {}
 
 
 def _read_label(

@@ -9,10 +9,10 @@ from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import did_you_mean, join_names
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import find_columns, normal_form, repeats_name, respell
+from labelkin.datasets.formats._columns import normal_form, repeats_name, respell
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.datasets.formats._numbers import is_unknown
-from labelkin.tabular._schema import Schema, wrong_length
+from labelkin.tabular._schema import Schema, check_present, wrong_length
 from labelkin.tabular._tags import names_in
 
 _MAX_VALUES = 50_000_000  # 400 MB
@@ -63,7 +63,7 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     known |= {*schema.ignored}
     unknown = [name for name in given if name not in known][:_MAX_UNKNOWN]
     if given and len(left_out) == len(names):
-        find_columns(left_out, [*given][:_MAX_UNKNOWN], source)  # which refuses them
+        check_present(RawTable(source, None, [*given][:_MAX_UNKNOWN]), names)  # refuses them
     single = [name for name in left_out if not repeats_name(name, given)]
     for name in unknown:  # a misspelt column is not a missing value
         if hint := did_you_mean(name, single):

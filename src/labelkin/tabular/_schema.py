@@ -45,15 +45,15 @@ from labelkin.tabular._scaling import are_counts
 from labelkin.tabular._tags import read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
-_MAX_VALUES = 50_000_000  # of rows given as Python values: 400 MB
-_FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}
 _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
 _LONG = 400  # days, from which on years may tell rows apart
 _MAX_WORDS = 1 / 3  # share of the cells of a column of numbers that may be words in new rows
 _CHANCE = 0.05  # of a note on values outside of their ranges in rows like those of training
 _MAX_RANGES = 10_000  # columns of a matrix whose ranges are kept
+# What a sender can do about a column that is not there, if the model takes missing values or not.
+_EMPTY = "Where the values are not known, add an empty column of that name."
+_AS_TABLE = "fit the model on a table, such as a CSV file, to allow for missing values"
 _MAX_ERRORS = 5  # columns that are refused in one message
-_MAX_UNKNOWN = 100  # names that the model does not know, kept for errors that suggest one of them
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class Schema:
         pandas = import_optional("pandas")
         self._open(table)
         needs_all = is_strict or table.is_matrix
-        if absent := _check_present(table, list(self.columns), needs_all, self.ignored):
+        if absent := check_present(table, list(self.columns), needs_all, self.ignored):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
             table = replace(table, data=pandas.concat([table.data, empty], axis=1), absent=absent)
         if absent := table.absent:
@@ -341,7 +341,8 @@ class Schema:
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data
         if self.names is not None and table.names is not None:
-            _check_present(table, list(self.names))
+            cure = f"The model needs all columns of its matrix; {_AS_TABLE}."
+            check_present(table, list(self.names), cure=_EMPTY if self.gaps else cure)
             matrix = table.select(self.names)
             if not table.is_matrix:
                 matrix = np.column_stack([table.numbers(name) for name in self.names])
@@ -378,8 +379,9 @@ class Schema:
             note_outside(table, outside, self.measured, self.n_rows, notes)
         missing = int(np.isnan(values).sum())
         if missing and not self.gaps:
-            text = f"{missing:,} values are missing, and the model was fitted on data without any"
-            raise table.error(text)
+            are = "value is" if missing == 1 else "values are"
+            text = f"{missing:,} {are} missing, and the model was fitted on data without any"
+            raise table.error(f"{text}; fill in all values, or {_AS_TABLE}")
         _note_gaps(table, missing, [], notes)
         return matrix
 
@@ -429,13 +431,18 @@ def _find_kinds(
     return found
 
 
-def _check_present(
-    table: RawTable, names: list[str], is_strict: bool = True, ignored: Sequence[str] = ()
+def check_present(
+    table: RawTable,
+    names: list[str],
+    is_strict: bool = True,
+    ignored: Sequence[str] = (),
+    cure: str = _EMPTY,
 ) -> list[str]:
     """Return the columns that a table lacks of those the model was fitted on.
 
-    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any. Those
-    `ignored` in training are no other spelling of one.
+    It is refused if it lacks all, one that may be misspelt or, with `is_strict`, any; with the
+    `cure` in the message unless it lacks all. Those `ignored` in training are no other spelling
+    of one.
     """
     if table.names is None:
         raise table.error(
@@ -453,12 +460,10 @@ def _check_present(
     try:
         table.require([first], others if misspelt else None)
     except FormatError as error:
-        if len(absent) == len(names):  # it is another table
-            raise
         more = [name for name in absent if name != first]
         also = f" It also lacks {join_names(more)}." if more else ""
-        cure = "Where the values are not known, add an empty column of that name."
-        raise table.error(f"{error.message}{also} {cure}", *error.arguments) from None
+        also += f" {cure}" if len(absent) < len(names) else ""  # else it is another table
+        raise table.error(f"{error.message}{also}", *error.arguments) from None
     return []
 
 

@@ -23,6 +23,7 @@ from labelkin.tabular._labels import (
     LabelColumns,
     count_labels,
     names_columns,
+    pair_findings,
     read_target,
 )
 from labelkin.tabular._schema import Schema
@@ -184,8 +185,8 @@ def find_training_data(
     if y is None:
         others = {} if isinstance(columns, Schema) else columns or {}
         of_labels["others"] = {normal_form(str(name)) for name in others}
-        found = LabelColumns.find(table, labels, **of_labels)
-        y, rows = found.drop_unknown(found.read(table, notes))
+        found = _find_labels(table, labels, **of_labels)
+        y, rows = found.drop_unknown(found.read(table.labelled, notes))
         counts = (y == 1).sum(axis=0)
         never = [name for name, count in zip(found.names, counts, strict=True) if not count]
         if len(never) == len(found.names):
@@ -193,6 +194,7 @@ def find_training_data(
         if never:
             notes.append(f"{table.source}: no row has the label {', '.join(never[:5])}")
         named = {*found.columns} if table.target is None else set()
+        named = named if table.label_table is None else named & {*(table.names or ())}
     else:
         y, found, rows = read_target(y, table.guesses, **of_labels)
         found = labels if isinstance(labels, LabelColumns) else found
@@ -233,6 +235,25 @@ def find_training_data(
         decided = [one for one in table.guesses if one.doubtful and "hierarchy" in one.arguments]
         table.guesses[:] = [one for one in table.guesses if one not in decided]
     return TrainingData(table, schema, found, X, y, notes, rows, nested)
+
+
+def _find_labels(table: RawTable, labels: Any, **options: Any) -> LabelColumns:
+    """Find the labels; if they are in a table of their own, by default its columns of 0 and 1."""
+    own = table.labelled
+    if labels is None and own is not table and own.label_names is None and own.names:
+        labels = [name for name in own.names if _is_binary(own, name)] or None
+        if labels and (others := [name for name in own.names if name not in labels]):
+            text = f"labels {join_names(labels)}; other columns of {Path(own.source).name} left out"
+            table.guesses.append(Guess(f"{text}: {join_names(others)}", ("labels",)))
+    return LabelColumns.find(own, labels, **options)
+
+
+def _is_binary(table: RawTable, name: str) -> bool:
+    """Return whether the cells of a column that are not empty are 0 and 1, or yes and no."""
+    if table.kind(name) not in ("number", "string"):
+        return False
+    words = {cell.strip().lower() for cell in table.strings(name) if cell}
+    return words <= TRUTH.keys() or bool(pair_findings(words))
 
 
 def _count_split(X: Any, y: Any) -> int:
@@ -358,11 +379,11 @@ def split_labels(data: Any, labels: Labels | None = None, **options: Any) -> tup
     1       1      0      0
     """
     table = RawTable.of(data)
-    found = LabelColumns.find(table, labels, **options)
+    found = _find_labels(table, labels, **options)
     X = table.data
-    if table.target is None:
+    if table.target is None and not {*found.columns}.isdisjoint(table.names or ()):
         X = table.select([name for name in table.names or () if name not in found.columns])
-    target, rows = found.drop_unknown(found.read(table))
+    target, rows = found.drop_unknown(found.read(table.labelled))
     X = _safe_indexing(X, rows)
     index = getattr(X, "index", None)
     frame, names = import_optional("pandas").DataFrame, list(found.names)

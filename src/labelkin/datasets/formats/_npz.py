@@ -37,26 +37,28 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a dataset of arrays; nothing in the file is executed.
 
     The options `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, or one
-    with a sparse matrix, `y` is the file with the labels.
+    with a sparse matrix, `y` is the file with the labels. If `y` is empty, no labels are read.
     """
     path, guesses, x, y = budget.source, list[Guess](), options.x, options.y
     if options.labels is not None:
-        text = f"{path}: arrays have no named columns; leave out labels=, or name labels with y="
+        text = f"{path}: arrays have no named columns; leave out labels="
+        text += "" if y else ", or name a file of labels with y="
         raise ArgumentError(text, "labels", "y")
     is_own, file, names = False, path, list[str]()
     try:
         is_array = strip_compression(path).suffix.lower() == ".npy"
         names = names if is_array else _list_arrays(raw)
         if is_array or (x is None and {*_SPARSE} <= {*names}):
-            x, y = "X", y or _find_pair(Path(path), guesses)
+            x, y = "X", _find_pair(Path(path), guesses) if y is None else y
             arrays = {x: _read_array(raw, budget)}
         else:
-            is_own = x is None and y is None and "X_data" in names
+            is_own = x is None and not y and "X_data" in names
             if not is_own:
-                x, y = _find_array(names, "x", x, path), _find_array(names, "y", y, path)
+                x = _find_array(names, "x", x, path)
+                y = y if y == "" else _find_array(names, "y", y, path)
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
             arrays = untrusted.read_npz(raw, wanted, budget.limit)
-        if y is not None and y not in arrays:
+        if y and y not in arrays:
             file, labels = y, read_unpacked(y)
             if not labels.startswith((b"\x93NUMPY", b"PK")):
                 text = "y= takes a file that np.save or SciPy's save_npz wrote (.npy or .npz)"
@@ -73,7 +75,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names = [name for name in names if name not in (x, y)]
     features = _read_names(raw, _FEATURE_NAMES, names, budget, guesses)
     features = features if len(features) == data.shape[1] else []
-    if y is None:
+    if not y:
         return RawTable(str(path), data, features or None, guesses=guesses)
     if (n_labelled := arrays[y].shape[:1]) != data.shape[:1]:
         text = f"X has {data.shape[0]:,} rows, y has {sum(n_labelled):,}"

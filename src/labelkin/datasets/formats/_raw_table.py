@@ -140,6 +140,8 @@ class RawTable:
     """Names of the labels, if the file declares them."""
     target: Any = None
     """Labels that the file holds apart from its columns; None: they are among the columns."""
+    label_table: "RawTable | None" = None
+    """The table of another file that holds the labels of the same rows, with the same `guesses`."""
     decimal: str | None = None
     """Decimal mark of numbers in columns of strings; None: not known, as in a DataFrame."""
     percentages: frozenset[str] | None = None
@@ -230,6 +232,11 @@ class RawTable:
             f"label {shorten(name)} takes the values {values}: labelkin is for binary labels "
             "(0/1), not multi-target data"
         )
+
+    @property
+    def labelled(self) -> "RawTable":
+        """The table that holds the labels: that of another file, or this one."""
+        return self if self.label_table is None else self.label_table
 
     @property
     def n_rows(self) -> int:
