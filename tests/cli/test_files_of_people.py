@@ -215,13 +215,6 @@ def japanese(path):
     frame.to_csv(path, index=False, encoding="utf-16")
 
 
-def markdown(path):
-    cells = (", ".join(f"**{t}**" for t in tags) for tags in SETS)
-    rows = [f"| {i} | {TEXTS[i]} | {tags} |" for i, tags in enumerate(cells)]
-    head = ["Here is the table:", "", "| # | Feedback | tags |", "|--:|:--|---|"]
-    path.write_text("\n".join([*head, *rows, "", "Do you need more rows?"]) + "\n")
-
-
 def form(path):
     """Options with commas, a code with a leading zero, and the time as the form writes it."""
     options = {"billing": "Money (bills, refunds)", "shipping": "Parcels", "login": "Sign-in"}
@@ -561,7 +554,6 @@ FILES = [
     ("form.csv", form, ["--labels", "Topics?"], 3, "category: Zip; date: Timestamp)"),
     ("films.csv", films, ["--labels=genres", "--no-label=no genres listed"], 3, "split at '|'"),
     ("tweets.csv", tweets, ["--labels", "tags"], 3, "created_at: dates (--category"),
-    ("feedback.md", markdown, ["--labels", "tags"], 3, "a Markdown table"),
     ("museum.txt", museum, ["--labels", "tags"], 3, "category: Shelf; numeric: Value)"),
     ("shifts.xlsx", shifts, ["--labels", NAMED], 3, "Start: times, in hours"),
     ("visitors.csv", visitors, ["--labels", "Q5_1,Q5_2,Q5_3"], 3, "the questions below the names"),

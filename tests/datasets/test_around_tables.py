@@ -203,31 +203,6 @@ def test_names_in_merged_cells(above, n_rows, header, tmp_path):
     assert full.names[-2:] == ["tags / x", "y"]
 
 
-MARKDOWN = r"""Here is the table:
-
-| Nr | Text | Topics |
-|---:|:-----|--------|
-| 1 | a \| b | **x**, `y` |
-| 2 | c, d |
-"""
-
-
-def test_a_markdown_table(tmp_path):
-    (tmp_path / "t.md").write_text(MARKDOWN + "\nDo you need | more rows?\n")
-    found = read_table(tmp_path / "t.md")
-    assert found.data["Text"].tolist() == ["a | b", "c, d"]
-    assert found.data["Topics"].fillna("").tolist() == ["x, y", ""]
-    assert "a Markdown table" in [guess.text for guess in found.guesses]
-    (tmp_path / "t.md").write_text(MARKDOWN + "| 3 | a | b | c |\n")
-    with pytest.raises(ValueError, match=r"line 7: .*the header has 3 columns, and this line 4"):
-        read_table(tmp_path / "t.md")
-
-
-def test_a_markdown_table_in_a_text_is_none(tmp_path):
-    (tmp_path / "t.csv").write_text(f'id,text\n1,"{MARKDOWN}"\n2,b\n')
-    assert read_table(tmp_path / "t.csv").names == ["id", "text"]
-
-
 LOG = "time,temp,rpm,fault\n{}" + "".join(
     f"2026-01-{i + 1:02},{20 + i}.5,{900 + i},\n" for i in range(9)
 )

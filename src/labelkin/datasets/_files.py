@@ -46,7 +46,6 @@ _READERS: dict[str, Callable[[bytes, Budget, Options], RawTable]] = {
     ".tsv": read_csv,
     ".tab": read_csv,
     ".txt": read_csv,  # or LibSVM, by the first lines
-    ".md": read_csv,
     ".parquet": read_parquet,
     ".npy": read_arrays,
     ".xlsx": read_spreadsheet,

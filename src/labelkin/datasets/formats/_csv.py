@@ -2,12 +2,11 @@
 
 import codecs
 import csv
-import io
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import plural
@@ -27,9 +26,6 @@ _MAX_NOTES = 100  # lines below the table
 _BLOCK = 100_000  # cells that are made into columns at once
 # Excel's first line, which names the delimiter.
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
-# The line below the names of a Markdown table.
-_RULE = re.compile(r"[\s:]*+(?:\|[\s:]*+)?+(?:-++[\s:]*+\|[\s:]*+)++(?:-++[\s:]*+)?+")
-_MAX_ABOVE = 10_000  # characters above it
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
@@ -44,9 +40,6 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     text, encoding = decode(raw, source, options.encoding)
     guesses, above = encoding_guess(encoding, options), ""
     budget.check(sys.getsizeof(text))  # four times the file for a single emoji
-    if delimiter is None and (written := _from_markdown(text, budget)) is not None:
-        text, delimiter = written, ","
-        guesses.append(Guess("a Markdown table", ("delimiter",)))
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
     if (table := _without_comments(text, budget, delimiter)) != text:
@@ -84,39 +77,6 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     result = take_header(columns, first, source, guesses, options)
     has_mark = raw.startswith(codecs.BOM_UTF8) or encoding != "utf-8"
     return replace(result, csv=CsvForm.of(result, delimiter, has_mark), encoding=encoding)
-
-
-def _from_markdown(text: str, budget: Budget) -> str | None:
-    """Return a Markdown table as CSV, with its lines where they are; None: there is none.
-
-    A line of a CSV file does not stand above it: the texts of that may hold such tables.
-    """
-    top = text[:_MAX_ABOVE].splitlines()
-    start = next((i for i, line in enumerate(top) if re.search("[,;|\t]", line)), len(top))
-    if start + 1 >= len(top) or not _RULE.fullmatch(top[start + 1]):
-        return None
-    budget.check(100 * text.count("|"))  # the cells, as Python strings
-    lines = text.splitlines()
-    body = takewhile(lambda line: "|" in line, lines[start + 2 :])
-    rows = [[_plain(cell) for cell in _cells_of(line)] for line in (lines[start], *body)]
-    file = io.StringIO()
-    file.write("\n" * start)
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(rows[0])
-    file.write("\n")
-    writer.writerows(row + [""] * (len(rows[0]) - len(row)) for row in rows[1:])
-    return file.getvalue()
-
-
-def _cells_of(line: str) -> list[str]:
-    """Return the cells of a row of a Markdown table."""
-    inner = line.strip().removeprefix("|")
-    return re.split(r"(?<!\\)\|", inner.removesuffix("|") if inner[-2:] != "\\|" else inner)
-
-
-def _plain(cell: str) -> str:
-    """Return a cell of a Markdown table without its marks."""
-    return cell.replace("\\|", "|").replace("**", "").replace("`", "").strip()
 
 
 def _without_comments(text: str, budget: Budget, delimiter: str | None) -> str:
