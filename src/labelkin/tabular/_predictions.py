@@ -33,6 +33,7 @@ _FORMULA = re.compile(r"(?![-+][\d.,]+(?:[eE][-+]?\d+)?\Z)[=+\-@\t\r＝＋－＠
 
 # What a workbook holds as a number, of which it keeps 15 digits, or as a date, from 1900 on.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?(?:e-[0-9]+)?")
+_CODE = re.compile(r"0\d")
 _DATE = re.compile(r"(?:19|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}(?: [0-9]{2}(?::[0-9]{2}){2})?")
 _NOT_IN_SHEET = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_CELL = 32_767  # characters
@@ -159,7 +160,8 @@ def kept_columns(
 def _typed(table: RawTable, name: str, cells: list[str], format: str) -> Any:
     """Return a column as numbers or dates if all of its cells are such; in JSON dates are strings.
 
-    The type is found once, as rows are written in blocks. A workbook holds fewer digits.
+    The type is found once, as rows are written in blocks. A workbook holds fewer digits. Texts of
+    files that have numbers, too, such as Parquet, are none.
     """
     pandas, column = import_optional("pandas"), table.column(name)
     kind, is_written = table.kind(name), name in table.written
@@ -168,26 +170,40 @@ def _typed(table: RawTable, name: str, cells: list[str], format: str) -> Any:
     is_typed = format == "parquet" and kind in ("number", "date") and not is_written
     if format == "jsonl" and not is_written and pandas.api.types.is_numeric_dtype(column.dtype):
         is_typed = np.isfinite(column.dropna().to_numpy(float)).all()  # others are not in JSON
-    if not is_typed:
-        mark = "." if table.csv is None else table.csv.decimal
-        column = _parse_cells(cells, mark, dates=format != "jsonl")
+    if is_typed and column.dtype == float and column.isna().any() and not (column % 1).any():
+        column = column.astype("Int64")  # which pandas reads as floats where one is missing
+    elif not is_typed:
+        column = _parse_cells(table, name, cells, format)
     if format == "parquet":
         values = import_optional("pyarrow").array(column, from_pandas=True)
         return pandas.arrays.ArrowExtensionArray(values)
     return column if format == "xlsx" else pandas.array(column)
 
 
-def _parse_cells(cells: list[str], mark: str, *, dates: bool) -> list[Any]:
-    """Return strings as numbers or as dates if all are such, and none is a code such as 007."""
-    numbers = [cell.replace(mark, ".") for cell in cells]
-    if all(map(_NUMBER.fullmatch, filter(None, numbers))):
-        kinds = [int if cell.lstrip("-").isdigit() else float for cell in numbers]
-        return [kind(cell) if cell else None for kind, cell in zip(kinds, numbers, strict=True)]
+def _parse_cells(table: RawTable, name: str, cells: list[str], format: str) -> list[Any]:
+    """Return strings as numbers or as dates if all are such, and none is a code such as 007.
+
+    A column of a workbook may have words beside its numbers.
+    """
+    if table.has_types:
+        return [cell or None for cell in cells]
+    mark = "." if table.csv is None else table.csv.decimal
+    plain = [cell.replace(mark, ".") for cell in cells]
+    are_numbers = all(map(_NUMBER.fullmatch, filter(None, plain)))
     with suppress(ValueError):  # 2024-02-30
-        if dates and all(map(_DATE.fullmatch, filter(None, cells))):
+        if format != "jsonl" and all(map(_DATE.fullmatch, filter(None, cells))):
             kind = datetime if any(len(cell) > 10 for cell in cells) else date
             return [kind.fromisoformat(cell) if cell else None for cell in cells]
-    return cells
+    if are_numbers or (format == "xlsx" and not any(map(_CODE.match, cells))):
+        return [_as_number(cell, text) for cell, text in zip(cells, plain, strict=True)]
+    return [cell or None for cell in cells]
+
+
+def _as_number(cell: str, plain: str) -> Any:
+    """Return a cell as the number that it is with a decimal point, None if it is empty."""
+    if not _NUMBER.fullmatch(plain):
+        return cell or None
+    return int(cell) if cell.lstrip("-").isdigit() else float(plain)
 
 
 def as_written(table: RawTable, name: str) -> list[str]:

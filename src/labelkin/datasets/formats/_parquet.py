@@ -72,7 +72,13 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     names, renamed, _ = name_columns(frame.columns, str(path), options.known)
     frame, guesses = frame.set_axis(names, axis=1), guesses + renamed
     return RawTable(
-        str(path), frame, names, decimal=options.decimal, guesses=guesses, repeats=repeats
+        str(path),
+        frame,
+        names,
+        decimal=options.decimal,
+        guesses=guesses,
+        repeats=repeats,
+        has_types=True,
     )
 
 

@@ -160,6 +160,8 @@ class RawTable:
     """What was guessed about the file and its columns."""
     encoding: str | None = None
     """Encoding of a text file; None: it is of another format."""
+    has_types: bool = False
+    """Whether columns have types in the file, as in Parquet."""
     csv: CsvForm | None = None
     """How a CSV file is written that belongs to this one; None: it is of another format."""
     nominal: dict[str, tuple[str, ...]] = field(default_factory=dict)
