@@ -571,3 +571,10 @@ def test_columns_of_numbers_dates_and_texts_are_read_as_in_a_spreadsheet(tmp_pat
     np.testing.assert_allclose(model.schema_.read(new)["price"], [1107.5, 1101.5])
     assert model.predict_proba(new).tolist() == other.predict_proba(new).tolist()
     assert isinstance(frame["price"][0], float)  # the user's own table is unchanged
+
+
+def test_the_fields_of_an_object_are_labels():
+    rows = [{"x": i % 5, "is": {"a": i % 2 == 0, "b": i % 3 == 0}} for i in range(30)]
+    model = TableClassifier(MLkNNClassifier(3)).fit(pd.DataFrame(rows), "is")
+    assert model.label_names_.tolist() == ["is.a", "is.b"]
+    assert [*model.columns_] == ["x"]

@@ -108,7 +108,7 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     """Positions of the label columns, in the order in which they are listed.
 
     A positive count means the first columns, a negative one the last; q7_* those whose names begin
-    with q7_, in the order of the columns.
+    with q7_, in the order of the columns, and an object those of its fields.
     """
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)
@@ -127,11 +127,12 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     for name in split_names(labels, names):
         is_start = name.endswith("*") and normal_form(name) not in names
         start = normal_form(name).removesuffix("*")
-        wanted += [one for one in names if is_start and one.startswith(start)] or [name]
-    found = find_columns(wanted, names, path)
-    if not found.size:
+        found = [one for one in names if is_start and one.startswith(start)]
+        wanted += found or open_names([name], names)
+    columns = find_columns(wanted, names, path)
+    if not columns.size:
         raise FormatError(path, "labels= names no label column", None, "labels")
-    return found
+    return columns
 
 
 def check_unique(names: Sequence[str], what: str, path: str | Path) -> None:
