@@ -337,10 +337,13 @@ class RawTable:
 
     def _parse_column(self, name: str, words: set[str], unit: str, spare: float) -> np.ndarray:
         values, column, wrong = np.full(self.n_rows, np.nan), self.column(name), list[int]()
+        decimal = self._find_own_decimal(column)
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone and cell not in words:
-                    values[row] = self._parse(name, cell, unit) if isinstance(cell, str) else cell
+                    values[row] = (
+                        self._parse(name, cell, unit, decimal) if isinstance(cell, str) else cell
+                    )
             except (ValueError, TypeError) as error:
                 wrong.append(row)
                 is_refused = isinstance(error, _RefusedNumberError)
@@ -355,12 +358,21 @@ class RawTable:
             self.words = self.words | {name: [*words, *others]}
         return values
 
-    def _parse(self, name: str, cell: str, unit: str) -> float:
+    def _find_own_decimal(self, column: Any) -> str:
+        """Return the decimal mark of a column; where commas are expected, it may have points."""
+        if self.decimal != ",":
+            return "."
+        cells = {cell for cell in column if isinstance(cell, str) and not is_unknown(cell)}
+        numbers = [split_unit(without_limit(cell))[0] for cell in cells]
+        has_commas = all(is_number(number, ",") for number in numbers)
+        return "," if has_commas or not all(map(is_number, numbers)) else "."
+
+    def _parse(self, name: str, cell: str, unit: str, decimal: str) -> float:
         """Return a number in the unit; ValueError is raised for a word."""
         if is_unknown(cell):
             return np.nan
         number, own = split_unit(without_limit(cell))
-        value = parse_cell(number, self.decimal or ".")
+        value = parse_cell(number, decimal)
         # An amount of a currency is taken where there was none.
         factor = 1.0 if not unit and is_currency(own) else ratio(own, unit)
         factor = ratio_to_name(own, name) if factor is None and not unit else factor
