@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from labelkin import MLkNNClassifier
+from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.evaluation import compare
+from labelkin.evaluation._page import _measure_growth
 from labelkin.tabular._dates import as_times
 
 KNN = MLkNNClassifier(3)
@@ -131,3 +132,40 @@ def test_estimators_of_another_form_get_one_sentence():
     for wrong in ([KNN], "kin", {}, {"kin": "kin"}):
         with pytest.raises(ValueError, match="estimators must be a classifier, or a dict such as"):
             compare(wrong, X, y)
+
+
+def test_a_table_in_every_form_of_an_estimator():
+    X, y = data()
+    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(patient=np.arange(120) // 5)
+    table = table.join(pd.DataFrame(y, columns=["red", "blue"]))
+    forms = {
+        "plain": KNN,
+        "function": lambda fold: KNN,
+        "table": TableClassifier(KNN, columns={"patient": "ignore"}),
+    }
+    how = {"labels": ["red", "blue"], "groups": "patient", "folds": 3, "metrics": ["micro_f1"]}
+    found = compare(forms, table, **how)
+    figures = [one.figures["micro_f1"] for one in found.results.values()]
+    assert figures[0] == figures[1] == figures[2]
+
+
+def test_parts_of_the_rows_of_a_fold():
+    """Folds by time have more and more training rows; their halves are halves of each."""
+    X, y = data(600)
+    found = run(X, y, time=np.arange(600), folds=5)
+    sizes = []
+    fit_part = found.fit_part
+
+    def fit(name, number, rows):
+        sizes.append(len(rows))
+        return fit_part(name, number, rows)
+
+    found.fit_part = fit
+    growth = _measure_growth(found, lambda **_: None)
+    assert sizes[1::2] == [50, 100, 150, 200, 250]
+    assert [size for size, *_ in growth["points"]] == [75, 150, 300]
+    text = "from 150 to 300 training rows (on average of the folds), micro F1"
+    assert text in growth["sentence"]
+    assert growth["points"][-1][1] == pytest.approx(
+        np.mean(found.results[found.best].figures["micro_f1"])
+    )

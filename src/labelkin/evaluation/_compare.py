@@ -28,6 +28,7 @@ from labelkin.tabular import TableClassifier, find_training_data
 from labelkin.tabular._dates import as_times
 from labelkin.tabular._fingerprint import row_hashes
 from labelkin.tabular._predictions import name_rows
+from labelkin.tabular._training import TrainingData
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -132,11 +133,7 @@ def compare(
         time = training.column(time, "time") if isinstance(time, str) else time
         X, y, label_names = training.X, training.y, training.labels.names
         row_names = name_rows(training.table, training.schema, training.kept)
-        table: dict[str, Any] = {"labels": training.labels, "columns": training.schema}
-        estimators = {
-            name: one if isinstance(one, TableClassifier) else TableClassifier(one, **table)
-            for name, one in estimators.items()
-        }
+        estimators = {name: _of_table(one, training) for name, one in estimators.items()}
     elif isinstance(groups, str) or isinstance(time, str):
         raise ValueError(
             "groups and time name columns only of a table that also holds the labels; with y, "
@@ -194,6 +191,19 @@ def compare(
             break
     found.left_out = [name for name in estimators if name not in found.results]
     return found
+
+
+def _of_table(estimator: Any, training: TrainingData) -> Any:
+    """Return a classifier of the features of a table; a function of a fold returns one, too."""
+    if not hasattr(estimator, "fit"):
+        return lambda fold: _of_table(estimator(fold), training)
+    if not isinstance(estimator, TableClassifier):
+        return TableClassifier(estimator, labels=training.labels, columns=training.schema)
+    if not isinstance(estimator.columns, Mapping):
+        return estimator
+    # Features are without the column of groups, which may be ignored there, too.
+    kinds = {name: kind for name, kind in estimator.columns.items() if name in training.X}
+    return clone(estimator).set_params(columns=kinds)
 
 
 def evaluate_model(

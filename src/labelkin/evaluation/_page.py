@@ -226,16 +226,16 @@ def _measure_growth(found: "Evaluation", progress: Callable[..., None]) -> dict[
         return None
     best = found.results[found.best].labels
     splits = found.splits[: min(found.folds, len(best), MOST_FOLDS)]
-    n_train = min(len(train) for train, _ in splits)
-    sizes = [size for part in PARTS if (size := round(part * n_train)) >= _FEWEST_ROWS]
-    values = np.full((len(splits), len(sizes) + 1), np.nan)
+    n_train = [len(train) for train, _ in splits]
+    parts = [part for part in PARTS if round(part * min(n_train)) >= _FEWEST_ROWS]
+    values = np.full((len(splits), len(parts) + 1), np.nan)
     for number, (train, test) in enumerate(splits):
         order = np.random.default_rng(found.settings["seed"] + number).permutation(train)
         X, y = _safe_indexing(found.X, test), found.y[test]
-        for place, size in enumerate(sizes):
-            progress(completed=number * len(sizes) + place, description="learning curve")
+        for place, part in enumerate(parts):
+            progress(completed=number * len(parts) + place, description="learning curve")
             try:
-                model = found.fit_part(found.best, number, order[:size])
+                model = found.fit_part(found.best, number, order[: round(part * len(train))])
                 values[number, place] = METRICS["micro_f1"](y, labels_and_scores(model, X)[0])
             except ValueError:  # too few rows for this method or its decision
                 continue
@@ -243,14 +243,16 @@ def _measure_growth(found: "Evaluation", progress: Callable[..., None]) -> dict[
     usable = np.flatnonzero(~np.isnan(values).any(axis=0))
     if len(usable) < 2 or len(splits) < 2:
         return None
-    return describe_growth([[*sizes, n_train][i] for i in usable], values[:, usable])
+    sizes = [round(part * np.mean(n_train)) for part in (*parts, 1)]
+    of_fold = " (on average of the folds)" if max(n_train) > 1.1 * min(n_train) else ""
+    return describe_growth([sizes[i] for i in usable], values[:, usable], of_fold)
 
 
-def describe_growth(sizes: list[int], values: Array) -> dict[str, Any]:
+def describe_growth(sizes: list[int], values: Array, of_fold: str = "") -> dict[str, Any]:
     """Return what the last doubling of the rows means, and the points of the learning curve.
 
     `values`, of shape (n_folds, n_sizes), is the micro F1 of test rows by the number of training
-    rows.
+    rows; `of_fold` says what these are if folds differ in size, as those by time do.
     """
     values = np.hstack([values, values[:, -1:] - values[:, -2:-1]])  # the last column: the gain
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
@@ -263,7 +265,7 @@ def describe_growth(sizes: list[int], values: Array) -> dict[str, Any]:
     else:
         verdict = "may help"
     sentence = (
-        f"More rows {verdict}: from {sizes[-2]:,} to {sizes[-1]:,} training rows, "
+        f"More rows {verdict}: from {sizes[-2]:,} to {sizes[-1]:,} training rows{of_fold}, "
         f"micro F1 changed by {100 * gain:+.1f} points "
         f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f})."
     )
