@@ -774,6 +774,28 @@ def test_numbers_and_dates_stay_such_in_a_workbook(tmp_path, monkeypatch, capsys
     assert [cell.value for cell in second][:4] == [1001, "001", None, None]
 
 
+def test_words_beside_numbers_and_texts_of_digits_stay_such(tmp_path, monkeypatch, capsys):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    codes = [str(4_006_381_333_000 + 7 * i) for i in range(N)]
+    costs = [f"ca. {i} €" if i % 9 == 5 else float(i) for i in range(N)]
+    frame = pd.DataFrame({"ean": codes, "cost": costs, "size": NUMBERS[:, 0], "tags": joined(";")})
+    frame.to_excel("t.xlsx", index=False)
+    frame.assign(cost=pd.array([None, *range(1, N)], "Int64")).to_parquet("t.parquet")
+    keep = ["--id", "ean", "--keep", "all", "--out"]
+    for name, out in (("t.xlsx", "p.xlsx"), ("t.parquet", "p.parquet"), ("t.parquet", "p.jsonl")):
+        run(capsys, "fit", name, "--labels", "tags", "-m", "mlknn", "--overwrite")
+        run(capsys, "predict", "model.labelkin", name, *keep, out)
+    rows = [*openpyxl.load_workbook("p.xlsx").active.iter_rows(values_only=True, max_col=2)]
+    assert [row[1] for row in rows[5:8]] == [4, "ca. 5 €", 6]
+    found = pd.read_parquet("p.parquet")
+    assert found["ean"].tolist() == codes
+    assert str(found["cost"].dtype).lower() == "float64"  # pandas reads integers with gaps as such
+    first, second = Path("p.jsonl").read_text().splitlines()[:2]
+    assert (json.loads(first)["cost"], json.loads(first)["ean"]) == (None, codes[0])
+    assert '"cost":1,' in second
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_numbers_and_dates_stay_such_in_parquet_and_json(suffix, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

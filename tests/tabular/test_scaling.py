@@ -114,6 +114,8 @@ def test_that_a_value_is_missing_is_learned(estimator, tmp_path):
     table = pandas.DataFrame({"age": rng.normal(50, 9, 200), "whole": rng.normal(size=200)})
     table["left"] = pandas.date_range("2024-01-01", periods=200).astype(str)
     table.loc[missing[0], "age"], table.loc[missing[1], "left"] = np.nan, None
+    order = rng.permutation(200)
+    table, missing = table.iloc[order], missing[:, order]
     model = TableClassifier(estimator).fit(table[:150], missing.T[:150].astype(int))
     assert (model.predict(table[150:]) == missing.T[150:]).mean() > 0.95
     indicators = model.pipeline_[0].named_transformers_

@@ -443,3 +443,19 @@ def test_words_for_truth_values_of_training(tmp_path):
     np.testing.assert_array_equal(schema.read(new, [])["open"], [1, np.nan])
     with pytest.raises(ValueError, match="'open' holds 'half' in row 1, not a number"):
         schema.read(table_of_records([{"open": "half", "x": 1}], schema))
+
+
+def test_strings_with_points_where_commas_were_learned(tmp_path):
+    """A column of 55.125 and 49.5 has decimal points, all of it."""
+    cells = [f"{i},{i % 10}" for i in range(N)]
+    schema = find_training_data(write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30), "y").schema
+    assert schema.read(pd.DataFrame({"a": ["55.125", "49.5"]}))["a"].tolist() == [55.125, 49.5]
+    assert schema.read(pd.DataFrame({"a": ["1.055,5", "49,5"]}))["a"].tolist() == [1055.5, 49.5]
+
+
+def test_values_outside_of_training_are_warned_of():
+    table = pd.DataFrame({"a": np.arange(N) % 7, "y": [0, 1] * 30, "z": [1, 1, 0] * 20})
+    model = TableClassifier(MLkNNClassifier(3)).fit(table[["a"]], table[["y", "z"]])
+    with pytest.warns(UserWarning, match="1 of 1 row has a above any in training"):
+        model.predict(pd.DataFrame({"a": [7000]}))
+    model.predict(pd.DataFrame({"a": [3]}))

@@ -474,19 +474,22 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
-    def _read(self, X: Any) -> Any:
-        """Return new rows as the pipeline takes them."""
+    def _read(self, X: Any, outside: list[str] | None = None) -> Any:
+        """Return new rows as the pipeline takes them; see `Schema.read`."""
         check_is_fitted(self)
         table = RawTable.of(X)
         if table.is_matrix and table is not X:
             _check_n_features(self, table.data, reset=False)
-        return self.schema_.read(table)
+        return self.schema_.read(table, outside=outside)
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:
-            features = self._read(X)  # first, as it checks that the model is fitted
-            for text in self._list_new_categories(features):
-                warnings.warn(f"{RawTable.of(X).source}: {text}", stacklevel=3)
+            notes = list[str]()
+            features = self._read(X, notes)  # first, as it checks that the model is fitted
+            source = RawTable.of(X).source
+            notes += [f"{source}: {text}" for text in self._list_new_categories(features)]
+            for note in notes:
+                warnings.warn(note, stacklevel=3)
             found = getattr(self.pipeline_, method)(features)
             # Forests and others of scikit-learn return a list with one array per label.
             return score_matrix(self.pipeline_, found) if isinstance(found, list) else found

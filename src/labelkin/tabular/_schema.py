@@ -272,14 +272,16 @@ class Schema:
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, X: Any, notes: list[str] | None = None) -> Any:
+    def read(self, X: Any, notes: list[str] | None = None, outside: list[str] | None = None) -> Any:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
-        columns, and a few numbers and dates may be words, if there are notes, which name these.
+        columns, and a few numbers and dates may be words, if there are notes, which name these. Of a
+        DataFrame, remarks on values outside of the ranges of training go to `outside`, if given.
         """
         table, is_strict = replace(RawTable.of(X)), notes is None
         notes = [] if notes is None else notes
+        outside = notes if outside is None else outside
         if not table.n_rows:
             raise table.error("it holds no rows")
         if self.columns is None:
@@ -314,7 +316,7 @@ class Schema:
                 text = f"cells of {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
-        note_outside(table, columns, known, self.n_rows, notes)
+        note_outside(table, columns, known, self.n_rows, outside)
         gaps = {name: int(np.isnan(numbers[name]).sum()) for name in numbers}
         present = [name for name in self.columns if name in gaps and name not in table.absent]
         gaps = {name: gaps[name] for name in present}
@@ -375,8 +377,8 @@ class Schema:
             ranges = [self.measured.get(name, everywhere).range for name in names]
             low, high = np.array(ranges, dtype=np.float64).T
             some = np.flatnonzero(((matrix < low) | (matrix > high)).any(axis=0))
-            outside = [(names[j], "number", matrix[:, j]) for j in some]
-            note_outside(table, outside, self.measured, self.n_rows, notes)
+            columns = [(names[j], "number", matrix[:, j]) for j in some]
+            note_outside(table, columns, self.measured, self.n_rows, notes)
         missing = int(np.isnan(values).sum())
         if missing and not self.gaps:
             are = "value is" if missing == 1 else "values are"
