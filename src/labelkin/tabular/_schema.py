@@ -276,8 +276,8 @@ class Schema:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
-        columns, and a few numbers and dates may be words, if there are notes, which name these. Of a
-        DataFrame, remarks on values outside of the ranges of training go to `outside`, if given.
+        columns, and a few numbers and dates may be words, if there are notes, which name these.
+        Remarks on values of a DataFrame outside of those of training go to `outside`, if given.
         """
         table, is_strict = replace(RawTable.of(X)), notes is None
         notes = [] if notes is None else notes
