@@ -314,6 +314,7 @@ def test_texts_without_spaces(estimator):
         ("see https://example.org/wiki/Ring_(chemistry)", False),
         ("colours(s) and shapes(s)", False),
         ("한국어 문장", False),
+        ("Rechnungsprüfung Straßenbeleuchtung", False),
         ("a.muster@donaudampfschiff.example", False),
         ("", False),
     ],

@@ -26,13 +26,14 @@ STATIC_COLUMNS = 256
 _BATCH = 4_096
 _PARTS = ("wordllama", "safetensors", "tokenizers")
 
-# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, and sequences of letters, as of proteins,
-# which are longer than words, also with brackets inside, as in chemical formulas (SMILES);
-# a share of both from which texts have no spaces between words, and the number of texts that are
-# looked at.
+# Thai, Lao, Burmese, Khmer, Japanese and Chinese letters, and sequences: capitals and letters of
+# DNA, as no word has them, letters beyond the length of German words, and formulas with brackets
+# inside (SMILES); a share of both from which texts have no spaces between words, and the number of
+# texts that are looked at.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _SEQUENCE = re.compile(
-    r"[^\W\d_]{15,}|[A-Z*-]{15,}|(?=.*[A-Za-z0-9][(\[])(?=.*[)\]][A-Za-z(\[])[\w()\[\]=#@+/\\.%*$-]{10,}"
+    r"[A-Z*-]{15,}|[acgtun-]{15,}|[^\W\d_]{40,}"
+    r"|(?=.*[A-Za-z0-9][(\[])(?=.*[)\]][A-Za-z(\[])[\w()\[\]=#@+/\\.%*$-]{10,}"
 )
 _UNSPACED_SHARE, _UNSPACED_TEXTS = 0.3, 1_000
 
