@@ -459,3 +459,4 @@ def test_values_outside_of_training_are_warned_of():
     with pytest.warns(UserWarning, match="1 of 1 row has a above any in training"):
         model.predict(pd.DataFrame({"a": [7000]}))
     model.predict(pd.DataFrame({"a": [3]}))
+    model.explain(pd.DataFrame({"a": [7000]}))

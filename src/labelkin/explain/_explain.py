@@ -157,8 +157,11 @@ def explain(
         labels, scores = map(as_dense, labels_and_scores(model, row))
         known = label_names_of(model) or [str(number) for number in range(labels.shape[1])]
 
+    # Rows of a table are read already; read again, changed ones would be warned of, too.
+    scored = getattr(model, "pipeline_", model)
+
     def proba(rows: Any) -> Any:
-        return estimator_scores(model, rows, labels.shape[1]).reshape(-1, labels.shape[1])
+        return estimator_scores(scored, rows, labels.shape[1]).reshape(-1, labels.shape[1])
 
     # Other features: each is removed, and the labels are predicted again.
     by_parts = False
