@@ -781,13 +781,22 @@ def test_words_beside_numbers_and_texts_of_digits_stay_such(tmp_path, monkeypatc
     costs = [f"ca. {i} €" if i % 9 == 5 else float(i) for i in range(N)]
     frame = pd.DataFrame({"ean": codes, "cost": costs, "size": NUMBERS[:, 0], "tags": joined(";")})
     frame.to_excel("t.xlsx", index=False)
-    frame.assign(cost=pd.array([None, *range(1, N)], "Int64")).to_parquet("t.parquet")
+    frame["cost"] = pd.array([None, *range(1, N)], "Int64")
+    frame.assign(day=DAYS, parts=[[i % 5, 0.5] for i in range(N)]).to_parquet("t.parquet")
     keep = ["--id", "ean", "--keep", "all", "--out"]
-    for name, out in (("t.xlsx", "p.xlsx"), ("t.parquet", "p.parquet"), ("t.parquet", "p.jsonl")):
+    for name, out in (
+        ("t.xlsx", "p.xlsx"),
+        ("t.parquet", "q.xlsx"),
+        ("t.parquet", "p.parquet"),
+        ("t.parquet", "p.jsonl"),
+    ):
         run(capsys, "fit", name, "--labels", "tags", "-m", "mlknn", "--overwrite")
         run(capsys, "predict", "model.labelkin", name, *keep, out)
     rows = [*openpyxl.load_workbook("p.xlsx").active.iter_rows(values_only=True, max_col=2)]
     assert [row[1] for row in rows[5:8]] == [4, "ca. 5 €", 6]
+    second = next(openpyxl.load_workbook("q.xlsx").active.iter_rows(min_row=3, values_only=True))
+    assert second[:3] == (codes[1], 1, NUMBERS[1, 0])
+    assert second[4:6] == (DAYS[1].to_pydatetime(), "[1.0, 0.5]")
     found = pd.read_parquet("p.parquet")
     assert found["ean"].tolist() == codes
     assert str(found["cost"].dtype).lower() == "float64"  # pandas reads integers with gaps as such

@@ -258,7 +258,11 @@ def test_command_opens_a_store(tmp_path):
     ("name", "content", "words"),
     [
         ("none.db", None, "no such file"),
-        ("text.db", "hello", "neither a store"),
+        (
+            "text.db",
+            "hello",
+            "store of results nor a file ending in .csv; for a report on a table, use",
+        ),
         ("empty.csv", "", "cannot be read"),
         ("other.csv", "a,b\n1,2\n", "no column 'dataset'"),
         ("ragged.csv", "a,b\n1,2,3\n4,5,6,7\n", "cannot be read"),

@@ -519,7 +519,7 @@ def test_all_labels_unknown():
         small().fit(frame.drop(columns=LABELS), frame[LABELS] * np.nan)
 
 
-def test_intervals_are_categories_and_columns_may_have_several_names():
+def test_intervals_are_categories():
     x = np.random.default_rng(0).normal(size=60)
     table = pd.DataFrame({"part": pd.cut(x, [-9, -0.5, 0.5, 9]), "z": x})
     y = pd.DataFrame({"a": x > 0.5, "b": x < -0.5})
@@ -529,9 +529,25 @@ def test_intervals_are_categories_and_columns_may_have_several_names():
     assert model.score(table.astype({"part": object}), y) == 1
     with pytest.raises(ValueError, match=r"'part' holds '\(.*\]' in row 1, not a number"):
         TableClassifier(MLkNNClassifier(3), columns={"part": "number"}).fit(table, y)
-    nested = pd.concat({"g": table[["z"]], "h": table[["z"]].round()}, axis=1)
-    model = TableClassifier(MLkNNClassifier(3), columns={("h", "z"): "category"}).fit(nested, y)
-    assert [*model.columns_.values()] == ["number", "category"]
+
+
+def test_two_levels_of_names_are_two_rows_of_names(tmp_path):
+    names = [("pulse", "mean"), ("pulse", "max"), ("oxygen", "mean"), ("age", ""), ("has", "fever")]
+    cells = np.random.default_rng(0).normal(size=(60, 5))
+    cells[:, 4] = cells[:, 0] > 0
+    table = pd.DataFrame(cells, columns=pd.MultiIndex.from_tuples(names))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    frame = TableClassifier(MLkNNClassifier(3)).fit(table, "fever")
+    file = TableClassifier(MLkNNClassifier(3)).fit(read_table(tmp_path / "t.csv"), "fever")
+    assert [*frame.columns_] == [*file.columns_] == ["pulse / mean", "max", "oxygen / mean", "age"]
+    assert frame.predict(table).tolist() == file.predict(table).tolist()
+
+
+def test_words_of_arrow_are_categories(tmp_path):
+    table = pd.DataFrame({"part": pd.Categorical(["a", "b", "c"] * 20), "y": [0, 1, 0] * 20})
+    table.to_parquet(tmp_path / "t.parquet")
+    table = pd.read_parquet(tmp_path / "t.parquet", dtype_backend="pyarrow")
+    assert TableClassifier(MLkNNClassifier(3)).fit(table, "y").columns_ == {"part": "category"}
 
 
 @pytest.mark.parametrize(
@@ -571,6 +587,13 @@ def test_columns_of_numbers_dates_and_texts_are_read_as_in_a_spreadsheet(tmp_pat
     np.testing.assert_allclose(model.schema_.read(new)["price"], [1107.5, 1101.5])
     assert model.predict_proba(new).tolist() == other.predict_proba(new).tolist()
     assert isinstance(frame["price"][0], float)  # the user's own table is unchanged
+
+
+def test_labels_by_the_start_of_their_names_are_not_ignored_ones():
+    table = pd.DataFrame({"x": [1, 2, 5] * 10, "q_a": [0, 1] * 15, "q_b": [1, 0, 0] * 10})
+    table["q_other"] = ["too dirty", *[None] * 29]
+    model = TableClassifier(MLkNNClassifier(3), columns={"q_other": "ignore"}).fit(table, "q_*")
+    assert model.label_names_.tolist() == ["q_a", "q_b"]
 
 
 def test_the_fields_of_an_object_are_labels():

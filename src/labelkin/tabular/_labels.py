@@ -94,8 +94,8 @@ class LabelColumns:
 
         `labels` may also name one column of tags, which it is in any case if a separator is given;
         else it must look like one, and the separator is guessed. Several columns hold tags if they
-        are filled from the first to the last; so do those that repeat the name of the only one,
-        unless they are `others`.
+        are filled from the first to the last; so do those that repeat the name of the only one.
+        Of these, and of those found by the start of their names, `others` are none.
         """
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
@@ -115,7 +115,7 @@ class LabelColumns:
                 f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
-        chosen = find_labels(labels, table.names, table.source)
+        chosen = find_labels(labels, table.names, table.source, others)
         names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelkin._utils.labels import is_missing, label_names_of
+from labelkin._utils.labels import label_names_of
 from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
@@ -185,7 +185,7 @@ def _parse_cells(table: RawTable, name: str, cells: list[str], format: str) -> l
 
     A column of a workbook may have words beside its numbers.
     """
-    if table.has_types:
+    if table.has_types and table.kind(name) not in ("number", "date"):
         return [cell or None for cell in cells]
     mark = "." if table.csv is None else table.csv.decimal
     plain = [cell.replace(mark, ".") for cell in cells]
@@ -222,8 +222,8 @@ def _as_json(table: RawTable, name: str) -> list[str]:
     """Return lists or objects as JSON."""
     column = table.column(name).astype(object)
     encode = json.JSONEncoder(ensure_ascii=False, default=np.ndarray.tolist).encode
-    missing = [is_missing(cell) for cell in column]
-    return ["" if gone else encode(cell) for cell, gone in zip(column, missing, strict=True)]
+    cells = zip(column, column.isna(), strict=True)
+    return ["" if gone else encode(cell) for cell, gone in cells]
 
 
 def row_confidence(labels: np.ndarray, scores: np.ndarray) -> list[float]:

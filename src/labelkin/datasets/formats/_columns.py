@@ -13,6 +13,7 @@ import numpy as np
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.names import abbreviate, join_names
+from labelkin.datasets.formats._numbers import is_number
 
 _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
 _REPEATED = re.compile(r"(.+)[._][1-9][0-9]*", re.DOTALL)
@@ -60,6 +61,33 @@ def repeats_name(name: str, names: Container[str]) -> bool:
     return found is not None and found[1] in names
 
 
+def join_headers(
+    upper: Sequence[str | None], lower: Sequence[str | None], expected: Container[str] = ()
+) -> list[str | None]:
+    """Return the names in two rows: the lower ones, with those of their groups where they recur.
+
+    Questions of a survey are named by the upper row if Response stands below each of them. A name
+    with its group is taken, too, if it is `expected`.
+    """
+    followed = [*upper[1:], "end"]  # by a column of its own
+    grouped = {
+        below
+        for above, below, after in zip(upper, lower, followed, strict=True)
+        if not (above and after and upper.count(above) == 1)
+    }
+    names, group = list[str | None](), None
+    for above, below in zip(upper, lower, strict=True):
+        group = above or group
+        full = f"{group} / {below}" if group and below and group != below else None
+        if full and lower.count(below) > 1:
+            names.append(full if below in grouped else above)
+        elif full and is_number(str(below)):  # such as a year
+            names.append(full)
+        else:
+            names.append(full if full in expected else below or above)
+    return names
+
+
 def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) -> np.ndarray:
     """Positions of the wanted columns, as listed; an unknown one, or one named twice, raises."""
     position = {normal_form(name): index for index, name in enumerate(names)}
@@ -104,11 +132,13 @@ def split_names(names: str | Iterable[str], known: Sequence[str] = ()) -> list[s
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.ndarray:
+def find_labels(
+    labels: Labels, names: Sequence[str], path: str | Path, others: Container[str] = ()
+) -> np.ndarray:
     """Positions of the label columns, in the order in which they are listed.
 
     A positive count means the first columns, a negative one the last; q7_* those whose names begin
-    with q7_, in the order of the columns, and an object those of its fields.
+    with q7_ but for `others`, in the order of the columns, and an object those of its fields.
     """
     if isinstance(labels, str) and labels not in names and _COUNT.fullmatch(labels):
         labels = int(labels)
@@ -127,7 +157,7 @@ def find_labels(labels: Labels, names: Sequence[str], path: str | Path) -> np.nd
     for name in split_names(labels, names):
         is_start = name.endswith("*") and normal_form(name) not in names
         start = normal_form(name).removesuffix("*")
-        found = [one for one in names if is_start and one.startswith(start)]
+        found = [one for one in names if is_start and one.startswith(start) and one not in others]
         wanted += found or open_names([name], names)
     columns = find_columns(wanted, names, path)
     if not columns.size:

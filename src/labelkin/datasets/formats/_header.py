@@ -10,6 +10,7 @@ import numpy as np
 from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._cells import make_table
+from labelkin.datasets.formats._columns import join_headers
 from labelkin.datasets.formats._numbers import (
     distinct_cells,
     have_digits,
@@ -63,7 +64,7 @@ def take_header(
         if below is not None:
             guesses.append(Guess("two rows of names read as one", () if is_merged else ("header",)))
             third = [column[2].as_py() for column in columns]
-            first = _join_headers(first, below, {*options.expected})
+            first = join_headers(first, below, {*options.expected})
             if not (first[0] or any(third[1:])):  # pandas has a row for the name of the index
                 first, n_rows = [third[0], *first[1:]], 3
         if options.trim:
@@ -182,33 +183,6 @@ def _have_merged(
     """Return whether a name stands in two rows, as merged cells hold it, beside groups of names."""
     both = [i for i, name in enumerate(first) if name and name == second[i]]
     return not all(first) and any(first[i] not in distinct_cells(columns[i].slice(2)) for i in both)
-
-
-def _join_headers(
-    upper: Sequence[str | None], lower: Sequence[str | None], expected: set[str]
-) -> list[str | None]:
-    """Return the names in two rows: the lower ones, with those of their groups where they recur.
-
-    Questions of a survey are named by the upper row if Response stands below each of them. A name
-    with its group is taken, too, if it is `expected`.
-    """
-    followed = [*upper[1:], "end"]  # by a column of its own
-    grouped = {
-        below
-        for above, below, after in zip(upper, lower, followed, strict=True)
-        if not (above and after and upper.count(above) == 1)
-    }
-    names, group = list[str | None](), None
-    for above, below in zip(upper, lower, strict=True):
-        group = above or group
-        full = f"{group} / {below}" if group and below and group != below else None
-        if full and lower.count(below) > 1:
-            names.append(full if below in grouped else above)
-        elif full and is_number(str(below)):  # such as a year
-            names.append(full)
-        else:
-            names.append(full if full in expected else below or above)
-    return names
 
 
 def _has_question_ids(columns: Sequence[Any]) -> bool:

@@ -19,6 +19,7 @@ from labelkin.datasets.formats._columns import (
     Labels,
     check_unique,
     find_columns,
+    join_headers,
     normal_form,
     respell,
 )
@@ -205,9 +206,16 @@ class RawTable:
                 raise type(error)(f"X must be a DataFrame{when}; {cure}") from error
         if not hasattr(X, "set_axis") and hasattr(X, "to_pandas"):
             X = X.to_pandas()  # polars, or Arrow
+        if X.columns.nlevels == 2:  # as two rows of names in a file
+            levels = [X.columns.get_level_values(i).map(str) for i in (0, 1)]
+            rows = [[name or None for name in level] for level in levels]
+            X = X.set_axis([name or "" for name in join_headers(*rows)], axis=1)
         X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
-        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
+        X = X.set_axis(names, axis=1)
+        words = [name for name in names if str(X[name].dtype).startswith("dictionary")]
+        X = X.astype(dict.fromkeys(words, "category"))  # of Arrow
+        return cls("X", X, names, guesses=guesses, repeats=repeats)
 
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""

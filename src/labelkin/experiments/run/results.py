@@ -16,6 +16,8 @@ from labelkin.experiments.run.peers import COMPARED
 from labelkin.experiments.run.store import CELL, COLUMNS, FIGURES, SETTINGS, Store
 from labelkin.metrics import PAPER_METRICS
 
+_OF_TABLES = "for a report on a table, use labelkin evaluate DATA --report report.html"
+
 
 @dataclass(frozen=True)
 class StoredResults:
@@ -69,7 +71,8 @@ def _read_file(path: Path) -> StoredResults:
         return StoredResults(_read_csv(path))
     with path.open("rb") as file:
         if file.read(15) != b"SQLite format 3":
-            raise ValueError(f"{path} is neither a store of results nor a file ending in .csv.")
+            text = f"{path} is neither a store of results nor a file ending in .csv"
+            raise ValueError(f"{text}; {_OF_TABLES}.")
     with Store(path) as store:
         runs = store.runs()
         commands = list(dict.fromkeys(run["command"] for run in runs))
@@ -90,7 +93,8 @@ def _read_csv(path: Path) -> pd.DataFrame:
             **exact,
         )
     except ValueError as error:  # pandas' own are ValueErrors
-        raise ValueError(f"{path} cannot be read as results: {reason(error)}.") from None
+        text = f"{path} cannot be read as results: {reason(error)}"
+        raise ValueError(f"{text}; {_OF_TABLES}.") from None
 
 
 def check_results(frame: pd.DataFrame) -> pd.DataFrame:
@@ -102,7 +106,7 @@ def check_results(frame: pd.DataFrame) -> pd.DataFrame:
     if absent := [name for name in cell if name not in frame]:
         raise ValueError(
             f"the results have no column {', '.join(map(repr, absent))}; needed are "
-            f"{', '.join(cell)} and at least one metric."
+            f"{', '.join(cell)} and at least one metric; {_OF_TABLES}."
         )
     if frame.empty:
         raise ValueError("the results hold no cell: run labelkin reproduce first.")
