@@ -1,14 +1,16 @@
 """Decisions with a guarantee: the stated share over many draws, exact cuts, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
 from labelkin import DecisionClassifier, KinEnsembleClassifier, MultiLabelLogisticRegression
+from labelkin.cli import main
 from labelkin.decisions import LabelDecision, learn_thresholds, parse_guarantee
-from labelkin.decisions._risk import _betting_p_values
+from labelkin.decisions._risk import _betting_p_values, compare_with_half
 from labelkin.persistence import load_model, save_model
 from support.data import make_data
 
@@ -225,3 +227,19 @@ def test_held_out_rows_of_a_fitted_classifier():
     np.testing.assert_allclose(model.training_scores_, fitted.predict_proba(X[100:]))
     expected = LabelDecision("recall:0.9").fit(fitted.predict_proba(X[100:]), Y[100:])
     np.testing.assert_array_equal(model.thresholds_, expected.thresholds_)
+
+
+@pytest.mark.parametrize(("level", "others"), [("recall:0.9", "fewer"), ("precision:0.9", "more")])
+def test_levels_that_one_half_exceeds_are_noted(level, others, tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(300, 3))
+    table = pd.DataFrame(x, columns=list("abc"))
+    table[["p", "q"]] = (x[:, :2] + 0.02 * rng.normal(size=(300, 2)) > 0).astype(int)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    files = str(tmp_path / "t.csv"), str(tmp_path / "m.labelkin")
+    assert main(["fit", files[0], "--out", files[1], "--labels", "p,q", "-m", "logistic"]) == 0
+    assert main(["predict", files[1], files[0], "--decide", level]) == 0
+    text = f"{level} predicts {others} labels than a threshold of one half, which reaches"
+    assert text in capsys.readouterr().err
+    for decision in (level, "f1", None):  # one label above one half, one below it
+        assert compare_with_half(decision, np.array([0.4, 0.6, np.inf])) is None

@@ -129,6 +129,7 @@ def command(
 
     from labelkin._utils.labels import MANY_LABELS
     from labelkin.datasets.formats._raw_table import CsvForm
+    from labelkin.decisions._risk import compare_with_half
     from labelkin.tabular._predictions import (
         CONFIDENCE,
         frame_predictions,
@@ -145,6 +146,8 @@ def command(
     n, schema = table.n_rows, saved.classifier.schema_
     columns = None if keep is None else wanted
     kept = kept_columns(table, schema, id_column, columns, format)
+    if remark := compare_with_half(deciding.decide, saved.classifier.thresholds_):
+        notes.pending.append(remark)
     notes.flush()
 
     # Predict block by block; each is written before the next one is predicted.

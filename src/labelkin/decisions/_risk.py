@@ -45,6 +45,23 @@ def parse_guarantee(decision: Any) -> tuple[str, float] | None:
     return name, level
 
 
+def compare_with_half(decision: Any, thresholds: Array) -> str | None:
+    """Return a sentence if a threshold of one half exceeds the level of a guarantee by itself.
+
+    As many labels as possible are left out for a level of recall, or added for one of precision.
+    """
+    found = parse_guarantee(decision)
+    own = thresholds[np.isfinite(thresholds)]
+    is_recall = found is not None and found[0].endswith("recall")
+    if found is None or not own.size or not (own > 0.5 if is_recall else own < 0.5).all():
+        return None
+    fewer, few = ("fewer", "few") if is_recall else ("more", "many")
+    return (
+        f"{decision} predicts {fewer} labels than a threshold of one half, which reaches this "
+        f"level, too; use that, unless as {few} labels as possible are wanted"
+    )
+
+
 def guaranteed_thresholds(name: str, level: float, scores: Array, Y: Array) -> Array:
     """Return a threshold for each label, with which `name` is at least `level` on new rows.
 
