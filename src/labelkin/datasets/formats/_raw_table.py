@@ -208,8 +208,8 @@ class RawTable:
             X = X.to_pandas()  # polars, or Arrow
         if X.columns.nlevels == 2:  # as two rows of names in a file
             levels = [X.columns.get_level_values(i).map(str) for i in (0, 1)]
-            both = [[name or None for name in level] for level in levels]
-            X = X.set_axis([name or "" for name in join_headers(*both)], axis=1)
+            upper, lower = ([name or None for name in level] for level in levels)
+            X = X.set_axis([name or "" for name in join_headers(upper, lower)], axis=1)
         X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
         X = X.set_axis(names, axis=1)
