@@ -41,7 +41,7 @@ def test_empty_rows_at_the_end_are_left_out(tmp_path):
 
 
 def test_marks_of_missing_numbers(tmp_path):
-    marks = ["", "NA", "n/a", "-", "–", "#N/A", "?", "#DIV/0!", "#WERT!"]
+    marks = ["", "NA", "n/a", "-", "–", "#N/A", "?", "#DIV/0!", "#WERT!", r"\N"]
     got = table(tmp_path, "a,y\n1,0\n" + "".join(f"{m},1\n" for m in marks), labels="y")
     assert np.isnan(got.data[:, 0]).tolist() == [False] + [True] * len(marks)
 
