@@ -295,9 +295,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         if self.verbose:
             lines = planner.describe(members, self.left_out_)
             print("\n".join(f"[{type(self).__name__}] {line}" for line in lines))
-        # The plan leaves out what costs the same whatever the number of rows.
-        fixed = limits.fixed_seconds if len(rows) > limits.exact_rows else 0.5
-        costs = [fixed + m.seconds / len(m.learners) for m in members for _ in m.learners]
+        own = ((m.search_seconds + m.seconds / len(m.learners), m) for m in members)
+        costs = [seconds for seconds, member in own for _ in member.learners]
         rest = n_scored * labels.shape[1] * len(members) / limits.combined
         progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)

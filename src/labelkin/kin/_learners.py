@@ -59,6 +59,8 @@ class Member:
     """Whether scores are log odds; else they are regressions on 0 and 1."""
     seconds: float = 0.0
     """Time of one processor that its training takes, by the cost model of `Limits`."""
+    search_seconds: float = 0.0
+    """Time that each learner takes besides, whatever the number of rows; the plan leaves it out."""
 
     def scores(self, rows: Matrix) -> Array:
         """Return scores of queries, given in the member's view."""

@@ -54,9 +54,10 @@ class Limits:
     linear_share: float = 0.8
     """Share of `seconds` that a logistic regression of n-grams may take: with it, one kernel is
     enough."""
-    fixed_seconds: float = 2.5
-    """Time in which a learner of more than `exact_rows` rows chooses its width and its ridge, on
-    samples of the rows; for the time left of a fit."""
+    search_seconds: float = 2.0
+    """Time in which a kernel of more than `exact_rows` rows chooses its width and its ridge, on
+    samples of the rows; for the time left of a fit. With fewer rows, and in projections, whose
+    samples are half as large, it is a quarter."""
     combined: float = 5e5
     """Rows times labels times members per second of the second stage, on the same core."""
 
@@ -285,7 +286,8 @@ class Planner:
         reason = f"{_KERNELS[kernel]} of the view {view!r}, {how}"
         n_stored, _ = self.rows[view].total(count_stored)
         seconds = limits.kernel_seconds(n, self.n_labels, n_stored / n)
-        return Member(name, view, reason, learners, seconds=seconds)
+        search = limits.search_seconds if n > limits.exact_rows else limits.search_seconds / 4
+        return Member(name, view, reason, learners, False, seconds, search)
 
     def _regression(self, kernel: str, n_samples: int | None = None, search: int = 600) -> Any:
         """Return the kernel regression that suits a number of rows."""
@@ -317,7 +319,8 @@ class Planner:
         (n, k), kept = self.rows[view].shape, 1 - limits.dropped
         one = (4.0 * n + 8.0 * k) * k**2 / limits.flops
         one += limits.kernel_seconds(n, self.n_labels, kept * k)
-        return [Member("projections", view, reason, learners, seconds=len(learners) * one)]
+        seconds, search = len(learners) * one, limits.search_seconds / 4
+        return [Member("projections", view, reason, learners, False, seconds, search)]
 
     def _trees(self) -> list[Member]:
         """Return a forest of each label alone where it takes little time, else of all labels."""
