@@ -171,6 +171,7 @@ def test_numbers_and_texts_of_a_spreadsheet_in_one_column(tmp_path, suffix):
         "grade": [2.3, "2,3", 1, 4.0, "3,7"] * 5,
         "whole": ["950", "1.026", "3.400", "17", "1.000"] * 5,
         "tags": [3, "3,10", "10", "4,3", 4] * 5,
+        "cost": [3, "402,75 €", "ca. 1008 €", 2.5, 4] * 5,
     }
     pd.DataFrame(cells).to_excel(tmp_path / f"t.{suffix}", index=False)
     found = read_table(tmp_path / f"t.{suffix}", as_strings=["tags"])
@@ -178,7 +179,8 @@ def test_numbers_and_texts_of_a_spreadsheet_in_one_column(tmp_path, suffix):
     assert found.data["grade"].tolist()[:5] == [2.3, 2.3, 1, 4, 3.7]
     assert found.data["whole"].tolist()[:5] == [950, 1026, 3400, 17, 1000]
     assert found.data["tags"].tolist()[:5] == ["3", "3,10", "10", "4,3", "4"]
-    assert "',' decimal in texts of price, grade, whole" in texts(found)
+    assert "',' decimal in texts of price, grade, whole, cost" in texts(found)
+    assert "cost: numbers in €, 'ca. 1008 €' read as the number" in texts(found)
     # The mark of the model decides on a few new rows.
     pd.DataFrame({"price": ["1.026"]}).to_excel(tmp_path / f"new.{suffix}", index=False)
     assert read_table(tmp_path / f"new.{suffix}", decimal=",").data["price"].tolist() == [1026]
