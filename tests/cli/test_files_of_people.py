@@ -661,6 +661,15 @@ def test_doubts_are_said_with_the_option(tmp_path, monkeypatch, capsys):
     assert "labels: " in err
 
 
+def test_what_is_found_in_labels_is_printed_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    appels(tmp_path / "appels.csv")
+    run(capsys, "fit", "appels.csv", "--labels", ",".join(TOPICS), "-m", "mlknn")
+    _, err = run(capsys, "evaluate", "model.labelkin", "appels.csv")
+    assert err.count("reading appels.csv:") == 1
+    assert "reading labels of appels.csv: empty cells of billing, shipping, login are" in err
+
+
 def test_rows_later_than_training_are_counted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"text": TEXTS, "created": DAYS.astype(str), "tags": joined(";")})

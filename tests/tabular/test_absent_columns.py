@@ -40,6 +40,8 @@ def test_records_without_some_columns_are_read_as_files_are(model):
     found = model.read_rows(table_of_records([{"team": "red"}], model.schema_), notes)
     assert notes == [f"rows: {NOTE}"]
     assert list(found.columns) == list(model.schema_.columns)
+    model.read_rows(table_of_records([{"size": 3}], model.schema_), notes)
+    assert notes[1:] == ["rows: no column team, words: their values are missing"]
 
 
 def test_names_may_differ_by_case_and_spaces(model, tmp_path):

@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from labelkin import MLkNNClassifier, MultiLabelLogisticRegression, TableClassifier
 from labelkin.datasets import RawTable
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import RobustLogScaler, Schema, find_training_data
+from labelkin.tabular import RobustLogScaler, Schema, find_training_data, table_of_records
 from labelkin.tabular._categories import CategoryEncoder, find_spellings
 from labelkin.tabular._pipeline import make_pipeline
 
@@ -134,6 +134,23 @@ def test_letters_for_yes_and_no_are_other_spellings():
         "nein": "No",
     }
     assert find_spellings(["yes", "no", "maybe"], ["Y", "No"]) == {"No": "no"}
+
+
+def test_codes_without_their_leading_zeros_are_the_same():
+    pandas = pytest.importorskip("pandas")
+    codes = ["04103", "10115", "007", "07"]
+    assert find_spellings(codes, ["4103", "10115", "7", "410"]) == {"4103": "04103"}
+    table = pandas.DataFrame({"code": codes * 20, "size": np.arange(80) % 7})
+    y = np.array([[1, 0], [0, 1], [1, 1], [0, 0]] * 20)
+    model = TableClassifier(MultiLabelLogisticRegression(random_state=0)).fit(table, y)
+    expected = model.predict_proba(table.head(2))
+    for cells in ([4103, 10115], [4103.0, 10115.0], ["4103", "10115"], [4103, "10115"]):
+        new, notes = table.head(2).assign(code=cells), []
+        records = table_of_records(new.to_dict("records"), model.schema_)
+        for rows in (RawTable.of(new), records):
+            found = model.read_rows(rows, notes)
+            assert notes.pop().endswith("are read as those of training rows: '4103' as '04103'")
+            np.testing.assert_array_equal(model.pipeline_.predict_proba(found), expected)
 
 
 def test_a_category_in_another_spelling_is_the_same():

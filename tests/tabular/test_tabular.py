@@ -156,7 +156,7 @@ def test_many_words_among_numbers_are_asked_about():
     chosen = find(data, columns={"w": "number"})
     assert np.isnan(chosen.read(data)["w"]).sum() == 10
     copies = {f"v{i}": [*data.data["w"]] for i in range(6)}
-    with pytest.raises(ValueError, match=r"'v0' is .*; column 'v4' is .*; 1 more column cannot"):
+    with pytest.raises(ValueError, match=r"'v0': .*; column 'v4': .*; 1 more column cannot"):
         find(table(**copies, y=[0, 1] * 45))  # all in one message
     with pytest.raises(ValueError, match="holds 'a' in row 1, not a number"):
         find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})

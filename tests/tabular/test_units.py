@@ -171,6 +171,7 @@ def test_numbers_and_texts_of_a_spreadsheet_in_one_column(tmp_path, suffix):
         "grade": [2.3, "2,3", 1, 4.0, "3,7"] * 5,
         "whole": ["950", "1.026", "3.400", "17", "1.000"] * 5,
         "tags": [3, "3,10", "10", "4,3", 4] * 5,
+        "cost": [3, "402,75 €", "ca. 1008 €", 2.5, 4] * 5,
     }
     pd.DataFrame(cells).to_excel(tmp_path / f"t.{suffix}", index=False)
     found = read_table(tmp_path / f"t.{suffix}", as_strings=["tags"])
@@ -178,7 +179,8 @@ def test_numbers_and_texts_of_a_spreadsheet_in_one_column(tmp_path, suffix):
     assert found.data["grade"].tolist()[:5] == [2.3, 2.3, 1, 4, 3.7]
     assert found.data["whole"].tolist()[:5] == [950, 1026, 3400, 17, 1000]
     assert found.data["tags"].tolist()[:5] == ["3", "3,10", "10", "4,3", "4"]
-    assert "',' decimal in texts of price, grade, whole" in texts(found)
+    assert "',' decimal in texts of price, grade, whole, cost" in texts(found)
+    assert "cost: numbers in €, 'ca. 1008 €' read as the number" in texts(found)
     # The mark of the model decides on a few new rows.
     pd.DataFrame({"price": ["1.026"]}).to_excel(tmp_path / f"new.{suffix}", index=False)
     assert read_table(tmp_path / f"new.{suffix}", decimal=",").data["price"].tolist() == [1026]
@@ -250,7 +252,13 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} mg/l", {"10 L": 10, "52 H": 52}),
         ("{} ml", {"1 L": 1000, "2 ml": 2}),
         ("{} days", {"2 days 12:00:00": 2.5, "36 h": 1.5, "P7DT12H0M0S": 7.5, "1 week": 7}),
-        ("{} Monate", {"1 Monat": 1, "2 Jahre": 24}),
+        ("{} Monate", {"1 Monat": 1, "2 Jahre": 24, "3 J. 6 M.": 42, "1 J.": 12, "9 mo": 9}),
+        ("{} years", {"6m": 0.5, "2y 3m": 2.25, "1 yr 6 mths": 1.5}),
+        ("{} h", {"1w 4h": 172, "2d 30m": 48.5, "3 wks": 504, "40m": 2 / 3, "PT90M": 1.5}),
+        ("{},5 g/dl", {"128 g/L": 12.8, "5 mg/ml": 0.5}),
+        ("{} mmol/l", {"7 µmol/L": 0.007, "7 µmol/ml": 7, "0,7 mmol/dl": 7}),
+        ("{} km/h", {"10 m/s": 36}),
+        ("{} mol", {"7 mmol": 0.007}),
         ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
         ("{}:30", {"90 min": 1.5, "1 day": 24}),
         ("{} mW", {"3 MW": 3e9, "3 mW": 3}),
@@ -286,6 +294,39 @@ def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, t
         schema = find_training_data(found, "y", columns={"a": "number"}).schema
         rows = table_of_records([{"a": cell} for cell in (*cells, new[0])], schema)
         assert schema.read(rows)["a"].tolist() == pytest.approx([*expected, new[1]])
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "unit", "new"),
+    [
+        (["30m", "2d 4h", "1w", "1h"], [0.5, 52, 168, 1], "times, in hours", ("2d 3h", 51)),
+        (["30m", "1d", "2d", "1h"], [0.5, 24, 48, 1], "times, in hours", ("3d", 72)),
+        (["6 mo", "2 J.", "3 J. 6 M.", "9 M."], [6, 24, 42, 9], "numbers in months", ("1 J.", 12)),
+        (["10 d", "6m", "2y", "3y"], [10 / 365.25, 0.5, 2, 3], "numbers in y", ("1y 6m", 1.5)),
+        (["12.8 g/dl", "135 g/L"], [12.8, 13.5], "numbers in g/dl", ("130 g/L", 13)),
+    ],
+)
+def test_few_durations_and_concentrations_in_several_units(cells, expected, unit, new, tmp_path):
+    column, y = cells * (N // len(cells)), [0, 1] * (N // 2)
+    frame = pd.DataFrame({"a": column, "y": y})
+    frame.to_json(tmp_path / "t.json", orient="records")
+    tables = frame, read_table(tmp_path / "t.json"), write(tmp_path / "t.csv", "a;y", column, y)
+    for found in tables:
+        training = find_training_data(found, "y")
+        assert training.X["a"].tolist()[: len(cells)] == pytest.approx(expected)
+        assert any(guess.text.startswith(f"a: {unit}, converted") for guess in training.guesses)
+        rows = table_of_records([{"a": new[0]}], training.schema)
+        assert training.schema.read(rows)["a"].tolist() == pytest.approx([new[1]])
+
+
+@pytest.mark.parametrize("cells", [["5 m", "2 kg"], ["5 M", "2 J"], ["30m", "2d"], ["5 m", "3 l"]])
+def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
+    column = cells * (N // 2)
+    found = write(tmp_path / "t.csv", "a;y", column, [0, 1] * (N // 2))
+    assert found.data["a"].tolist() == column
+    lengths = [f"{i} m" for i in range(N - 1)] + ["3 s"]
+    found = write(tmp_path / "t.csv", "a;y", lengths, [0, 1] * (N // 2))
+    assert find_training_data(found, "y").X["a"].isna().sum() == 1
 
 
 def test_units_of_another_kind_are_missing_or_refused(tmp_path):

@@ -167,7 +167,8 @@ def command(
         columns = replace(saved.labels, missing=missing)
         y, kept = columns.drop_unknown(columns.read(rows.labelled, notes.pending))
         X, labels = _safe_indexing(X, kept), columns.names
-        print_guesses(rows.source, rows.guesses[n_guesses:], notes, options.TableOptions)
+        new = rows.guesses[n_guesses:]
+        print_guesses(f"labels of {rows.source}", new, notes, options.TableOptions)
         notes.flush()
         with saved.checked(), progress_bar("predicting", y.shape[0], hidden=quiet) as update:
             found = evaluate_model(

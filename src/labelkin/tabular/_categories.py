@@ -28,7 +28,8 @@ def merge_spellings(cells: Iterable[Any]) -> dict[str, str]:
 def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]:
     """Return cells that differ by case or spaces only from one known category alone, with that.
 
-    Where categories are words such as yes and no, Y and N are also other spellings.
+    So do numbers that lack only the leading zeros of a code, as spreadsheets leave them out. Where
+    categories are words such as yes and no, Y and N are also other spellings.
     """
     found: dict[str, list[str]] = {}
     for category in filter(None, known):
@@ -37,6 +38,10 @@ def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]
         known_truth = {TRUTH[word]: categories for word, categories in found.items()}
         words = {word: known_truth.get(truth, []) for word, truth in TRUTH.items()}
         found = words | found if len(known_truth) == len(found) else found
+    codes: dict[str, list[str]] = {}
+    for category in filter(str.isdecimal, map(str, known)):
+        codes.setdefault(category.lstrip("0") or "0", []).append(category)
+    found = codes | found
     new = {cell for cell in cells if isinstance(cell, str)}.difference(known)
     spelled = {cell: found.get(fold(cell), []) for cell in new}
     return {cell: alike[0] for cell, alike in sorted(spelled.items()) if len(alike) == 1}

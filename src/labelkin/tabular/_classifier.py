@@ -467,7 +467,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
         """Return the features of new rows, as `predict` takes them; remarks go to `notes`."""
         features = self.schema_.read(table, notes)
-        absent = {*self.categories_}.difference(table.names or ())
+        absent = {*self.categories_} - ({*(table.names or ())} - {*table.absent})
         remarks = self._list_other_categories(features, absent) + self._list_new_categories(
             features
         )

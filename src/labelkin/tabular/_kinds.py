@@ -312,8 +312,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
 
     The few words among them, and numbers in units that cannot be converted, are then missing
     values. Three numbers are enough if all words say that the number is not known, as those of a
-    survey. A column that is mostly numbers, and holds more words than that or percent signs in some
-    cells only, is refused.
+    survey. A column most of whose different values are numbers, and that holds more words than that
+    or percent signs in some cells only, is refused.
     """
     cells, decimal = table.strings(name), table.decimal or "."
     values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
@@ -355,10 +355,10 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if wrong and not is_certain:
         shown = _first_of(cells[row] for row in wrong)
         raise table.error(
-            f"column {shorten(name)} is mostly {in_words(unit)}, but {len(wrong):,} of "
-            f"{len(values):,} cells hold others, such as {shown} (row {wrong[0] + 1}); correct the "
-            f"cells, or pass {_cure(name, 'number')} to read them as missing, "
-            f"{_cure(name, 'category')} or {_cure(name, 'ignore')}",
+            f"column {shorten(name)}: most different values are {in_words(unit)}, but "
+            f"{len(wrong):,} of {len(values):,} cells hold others, such as {shown} "
+            f"(row {wrong[0] + 1}); correct the cells, or pass {_cure(name, 'number')} to read "
+            f"them as missing, {_cure(name, 'category')} or {_cure(name, 'ignore')}",
             "columns",
         )
     return False

@@ -231,7 +231,8 @@ def have_commas(texts: Iterable[str], decimal: str | None) -> bool:
 def with_point(text: str) -> str:
     """Return a number with a decimal comma as one with a decimal point, and other texts as is."""
     is_one = ":" not in text and is_number(split_unit(without_limit(text))[0], ",")
-    return text.replace(".", "").replace(",", ".") if is_one else text
+    # The point of an abbreviation, as in ca. 1.000, stays.
+    return re.sub(r"(?<=\d)\.(?=\d)", "", text).replace(",", ".") if is_one else text
 
 
 def plain_values(cells: Any) -> Any:

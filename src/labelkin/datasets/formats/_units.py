@@ -19,7 +19,7 @@ _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
 _SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²"}
 CLOCK = re.compile(
-    r"\s*+(-?)(?:(\d{1,4}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
+    r"\s*+(-?)(?:(\d{1,6}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
     r"(?:\s*+([AaPp])\.?[Mm]\.?|\s*+Uhr|\s*+h)?\s*",
     re.ASCII,
 )
@@ -62,19 +62,20 @@ FLAGS = {"H", "HH", "L", "LL"}
 
 # Units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
 _HOURS = {
-    1 / 3600: "s sec second sekunde seconde segundo secondo",
+    1 / 3600: "s sec second sek sekunde seconde segundo secondo",
     1 / 60: "min minute minuto minuut",
     1: "h hr hour std stunde heure hora ora uur uhr",
     24: "d day tag jour día dia giorno dag",
-    168: "wk week woche semaine semana settimana",
-    730.5: "month mon monat mois mes mese mês maand",
+    168: "w wk week woche semaine semana settimana",
+    730.5: "mo mth month mon monat mois mes mese mês maand",
     8766: "y yr year jahr an année año anno ano jaar",
 }
+_LETTERS = {"J": "year", "M": "month"}  # beside other units of time, such as 3 J. 6 M.
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
 _WORDS |= {"thousand": ("number", 1e3), "million": ("number", 1e6)}
-_WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6)}
+_WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6), "mol": ("mol", 1.0)}
 _WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
 _PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
@@ -117,11 +118,11 @@ def split_unit(cell: str) -> tuple[str, str]:
         return cell, ""
     if duration := _ISO.fullmatch(cell):  # as pandas writes it in JSON
         days, hours, minutes, seconds = (float(part or 0) for part in duration.groups())
-        cell = f"{days:.0f} days {hours:.0f}:{minutes:02.0f}:{seconds:06.3f}"
+        cell = _as_clock(24 * days + hours + minutes / 60 + seconds / 3600)
     elif written := _HOURS_MINUTES.fullmatch(cell):
         cell = f"{written[1]}:{written[2] or written[3]}"
     elif parts := _duration(cell):
-        cell = parts
+        return parts
     if CLOCK.fullmatch(cell):
         return cell, "hours"
     if booked := _ACCOUNT.fullmatch(cell):
@@ -139,17 +140,47 @@ def split_unit(cell: str) -> tuple[str, str]:
     return found[1], common_form(re.sub(r"\s", "", cell[found.end(1) :]).rstrip("."))
 
 
-def _duration(cell: str) -> str | None:
-    """Return several numbers in units of time, such as 1 h 7 min, as a time; None: it is none."""
+def _duration(cell: str) -> tuple[str, str] | None:
+    """Return several numbers in units of time as one, with its unit; None: they are none.
+
+    1 h 7 min are a time, and 3 years 6 months are 42 months.
+    """
     parts = _PART.findall(cell)
     if len(parts) < 2 or _PART.sub("", cell).strip():
         return None
-    # Beside hours, m are minutes.
-    sizes = [(int(number), _size_of("min" if unit == "m" else unit)) for number, unit in parts]
-    hours = [number * size[1] for number, size in sizes if size and size[0] == "time"]
-    seconds = round(3600 * sum(hours))
-    time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return time if len(hours) == len(sizes) else None
+    units = [_LETTERS.get(unit, unit) for _, unit in parts]
+    units = [_as_time(unit, units) for unit in units]
+    other = "month" if units[0] == "m" else "min"  # 6m 3d, and 2d 30m
+    sizes = [_hours(other if unit == "m" else unit) for unit in units]
+    hours = sum(int(number) * size for (number, _), size in zip(parts, sizes, strict=True))
+    if min(sizes) > 168:
+        return f"{hours / 730.5:.0f}", "months"
+    return (_as_clock(hours), "hours") if min(sizes) else None
+
+
+def _as_clock(hours: float) -> str:
+    """Return a number of hours as `CLOCK` matches it."""
+    seconds = round(3600 * hours, 3)
+    minutes = seconds // 60
+    time = f"{minutes // 60 % 24:.0f}:{minutes % 60:02.0f}:{seconds % 60:06.3f}"
+    return f"{seconds // 86_400:.0f} days {time.removesuffix('.000')}"
+
+
+def _hours(unit: str) -> float:
+    """Return the size of a unit of time in hours; 0 of other units."""
+    kind, size = _size_of(unit) or ("", 0.0)
+    return size if kind == "time" else 0.0
+
+
+def _as_time(unit: str, others: Iterable[str]) -> str:
+    """Return the word for a letter that is a unit of time beside others.
+
+    m are minutes beside hours, minutes or seconds, and otherwise months beside years or months.
+    """
+    sizes = [size for other in others if (size := _hours(other))]
+    if unit == "m" and sizes:
+        return "min" if min(sizes) <= 1 else "month" if max(sizes) > 168 else unit
+    return _LETTERS.get(unit, unit) if sizes else unit
 
 
 @lru_cache
@@ -162,9 +193,9 @@ def common_form(unit: str) -> str:
 def ratio(unit: str, to: str) -> float | None:
     """Return by what a number in a unit is multiplied for another; None: they are not of one kind.
 
-    A number without a unit, or with a flag, is taken as it is. Beside times, m are minutes.
+    A number without a unit, or with a flag, is taken as it is.
     """
-    own, other = _size_of("min" if unit == "m" and to == "hours" else unit), _size_of(to)
+    own, other = _size_of(_as_time(unit, [to])), _size_of(to)
     if own and own[0] == "number" and not to:
         return own[1]
     if own and other and own[0] == other[0]:
@@ -195,8 +226,8 @@ def _size_of(unit: str) -> tuple[str, float] | None:
     if not unit:
         return None
     if slash:  # mg/l
-        found = _size_of(unit)
-        return found and (f"{found[0]}/{per}", found[1])
+        found, below = _size_of(unit), _size_of(per) or (per, 1.0)
+        return found and (f"{found[0]}/{below[0]}", found[1] / below[1])
     if unit in _WORDS:
         return _WORDS[unit]
     power = " ²³".find(unit[-1]) + 1
@@ -220,13 +251,19 @@ def main_unit(units: Iterable[str]) -> str:
     L is a flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
     counts = Counter(units)
-    if "hours" in counts:
-        counts["hours"] += counts.pop("m", 0)
+    # A single 3 s among lengths in m does not make these minutes.
+    n_times = sum(counts[unit] for unit in counts if _hours(unit))
+    has_times = "hours" in counts or 10 * n_times >= counts.total()
+    words = {unit: _as_time(unit, counts) for unit in counts if has_times}
     counts[""] += counts.pop("thousand", 0) + counts.pop("million", 0)
     if not counts.keys().isdisjoint(FLAGS - {"L"}):
         counts[""] += sum(counts.pop(flag, 0) for flag in FLAGS)
     n_bare = counts.pop("", 0)
     unit = max(counts, key=lambda one: (counts[one], one), default="")
+    letters = [one for one, word in words.items() if one != word]
+    is_open = any(_as_time(one, [unit]) == one for one in letters)
+    if is_open and _hours(words.get(unit, "")):  # beside this unit, they could be others
+        unit = "hours" if words.get("m") == "min" else "months"
     return unit if n_bare < counts.total() or is_currency(unit) else ""
 
 
