@@ -92,6 +92,11 @@ def json_cells(path):
     pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
 
 
+def typed_by_hand(path):
+    cells = [(", " if i % 8 == 0 else ";").join(tags) for i, tags in enumerate(SETS)]
+    pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
+
+
 def hashes(path):
     pd.DataFrame({"post": TEXTS, "tags": joined(" ", "#{}")}).to_csv(path, index=False, sep="\t")
 
@@ -535,6 +540,7 @@ FILES = [
     ("lines.jsonl", json_lines, ["--labels", "tags"], 3, "user.karma"),
     ("survey.json", survey, ["--labels", NAMED], 3, "missing values in age"),
     ("cells.csv", json_cells, ["--labels", "tags"], 3, "tags holds lists such as"),
+    ("typed.csv", typed_by_hand, ["--labels=tags", "--separator=;", "--separator=,"], 3, "3 lab"),
     ("hashes.tsv", hashes, ["--labels", "tags"], 3, "tags split at spaces (--separator)"),
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),

@@ -109,7 +109,8 @@ def test_the_separator_that_makes_the_fewest_labels(cells, expected):
 
 def test_marks_between_spaces_that_may_separate():
     cells = [f"{a} - {b}" for a in ("Men", "Women") for b in ("Fine shoes", "Hats", "Coats")]
-    assert doubts(cells) == {"separator": "6 labels not split at ' - ', though the parts recur"}
+    text = "6 labels not split at ' - ', though the parts recur, such as 'Men - Coats'"
+    assert doubts(cells) == {"separator": text}
     assert doubts(["Arts & Crafts", "R & B", "Arts & Food"]) == {}
     cells = ["R & B", "R & B & Soul", "Soul", "Soul & Pop", "Pop", "R & B & Pop", "Pop & R & B"]
     assert "'R' and 'B' always stand side by side: if ' & ' is" in doubts(cells * 2)["separator"]
@@ -159,6 +160,23 @@ def test_doubtful_labels_name_what_decides():
 def test_separators_in_brackets_with_a_given_separator(separator):
     cells = [separator.join(["a (b, c; d)", "e"]), "e", "a (b, c; d)"]
     assert names(cells, separator=separator) == ["a (b, c; d)", "e"]
+
+
+def test_several_separators():
+    cells = ["a;b", "a, b", "b;c (x, y; z)", "c (x, y; z), d", "d"]
+    found, data = find(cells, separator=[";", ","])
+    assert found.names == ("a", "b", "c (x, y; z)", "d")
+    notes = []
+    assert found.read(data, notes)[:2].tolist() == [[1, 1, 0, 0]] * 2
+    assert notes == []
+    for separator in (None, ";", ","):
+        _, data = find(["a;b", "a, b", "b;c", "c", "a"], separator=separator)
+        (values,) = (guess.values for guess in data.guesses if guess.doubtful)
+        assert {*values} == {";", ","}
+    with pytest.raises(FormatError, match="choose with separator=';', separator=',' or both"):
+        find(["a;b", "a, b", "a"])
+    with pytest.raises(ValueError, match="takes at least one character"):
+        find(cells, separator=[";", ""])
 
 
 def test_many_brackets_take_linear_time():

@@ -243,6 +243,7 @@ _LABELS = {
     "missing": (None, {"no", "unknown", "drop"}),
     "more": [str],
     "are_integers": bool,
+    "other_separators": [str],
 }
 
 

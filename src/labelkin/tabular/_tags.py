@@ -80,12 +80,15 @@ def _bare(tag: str) -> str:
     return fold_case(tag).strip("()[]{}<>*.")
 
 
-def split_tags(cell: str, separator: str) -> list[str]:
+def split_tags(cell: str, *separators: str) -> list[str]:
     """Return the parts of a cell between separators.
 
     A separator in brackets, or in a part in quotes, belongs to the part, as in ``a (b, c), d``.
     Brackets that are not closed, as in ``a), b)`` and ``:(, :)``, do not count.
     """
+    separator, *others = separators
+    if others:
+        return [tag for part in split_tags(cell, separator) for tag in split_tags(part, *others)]
     parts = cell.split(separator)
     if len(parts) == 1 or _ENCLOSING.isdisjoint(cell) or not _ENCLOSING.isdisjoint(separator):
         return parts
@@ -104,7 +107,7 @@ def split_tags(cell: str, separator: str) -> list[str]:
     return parts if held else found
 
 
-def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
+def read_tags(table: RawTable, column: str, separators: Iterable[str]) -> list[list[str]]:
     """Return the tags of each row; what looks like JSON and lists no names is refused."""
     is_list = table.kind(column) == "list"
     cells: Iterable[Any] = table.lists(column) if is_list else table.strings(column)
@@ -112,7 +115,7 @@ def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
     for number, cell in enumerate(cells, start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
-            tags = split_tags(cell or "", separator) if items is None else map(_name_of, items)
+            tags = split_tags(cell or "", *separators) if items is None else map(_name_of, items)
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
             raise table.error(
@@ -195,8 +198,8 @@ def guess_separator(table: RawTable, column: str) -> str:
     if others and counts[others[0]] == counts[best]:
         raise table.error(
             f"column {shorten(column)} has {counts[best][0]:,} different labels split at {best!r} "
-            f"and as many split at {others[0]!r}; choose with separator={best!r} or "
-            f"separator={others[0]!r}",
+            f"and as many split at {others[0]!r}; choose with separator={best!r}, "
+            f"separator={others[0]!r} or both",
             "separator",
         )
     shown = "spaces" if best == " " else repr(best)
@@ -231,31 +234,34 @@ def find_inner_separator(cells: Iterable[str]) -> str | None:
     return best if len(tags[best]) < len(whole) else None
 
 
-def find_doubts(rows: Sequence[Sequence[str]], separator: str, is_guess: bool) -> list[Guess]:
+def find_doubts(
+    rows: Sequence[Sequence[str]], separators: Sequence[str], is_guess: bool
+) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 
-    `separator` is the mark at which cells were split.
+    `separators` are the marks at which cells were split.
     """
     counts = Counter(tag for row in rows for tag in row)
+    used = separators if any(len(row) > 1 for row in rows) else ()
     found = []
-    for mark in SEPARATORS if is_guess else ():
+    for mark in (*SEPARATORS, *_find_spaced(counts)):
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
-        if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
-            text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
+        recur = len({p.strip() for tag in counts for p in split_tags(tag, mark)}) < len(counts)
+        is_doubtful = recur or (is_guess and mark in SEPARATORS)
+        if holding and is_doubtful and not _NONE.fullmatch(_bare(holding[0])):
+            text = f"{plural(len(holding), 'label')} not split at {mark!r}, "
+            text += "though the parts recur, " * recur + f"such as {shorten(holding[0])}"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
-            found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
-    for mark in _find_spaced(counts) if is_guess else ():
-        if len({part for tag in counts for part in split_tags(tag, mark)}) < len(counts):
-            n = sum(mark in tag for tag in counts)
-            text = f"{plural(n, 'label')} not split at {mark!r}, though the parts recur"
-            found.append(Guess(text, ("separator",), True))
-    is_mark = separator.strip() in _PUNCTUATION or len(separator) > 1
-    if is_mark and (pairs := _find_inseparable(rows, counts)):
+            found.append(Guess(text, arguments, True, (*used, mark)))
+    if all(mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators) and (
+        pairs := _find_inseparable(rows, counts)
+    ):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
-        text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
+        marks = " or ".join(map(repr, separators))
+        text = f"{together} always stand side by side: if {marks} is part of a label, put "
         found.append(Guess(f"{text}another mark between labels", ("separator",), True))
     joining = {*_CONJUNCTIONS, *(mark.strip() for mark in _find_spaced(f" {t} " for t in counts))}
-    if is_guess and separator == " " and (words := sorted(joining & counts.keys())):
+    if is_guess and " " in separators and (words := sorted(joining & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}
