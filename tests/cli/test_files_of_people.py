@@ -97,6 +97,14 @@ def typed_by_hand(path):
     pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
 
 
+def database(path):
+    cells = [
+        "{" + ",".join(f'"{tag}"' if i % 2 else tag for tag in tags) + "}"
+        for i, tags in enumerate(SETS)
+    ]
+    pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
+
+
 def hashes(path):
     pd.DataFrame({"post": TEXTS, "tags": joined(" ", "#{}")}).to_csv(path, index=False, sep="\t")
 
@@ -541,6 +549,7 @@ FILES = [
     ("survey.json", survey, ["--labels", NAMED], 3, "missing values in age"),
     ("cells.csv", json_cells, ["--labels", "tags"], 3, "tags holds lists such as"),
     ("typed.csv", typed_by_hand, ["--labels=tags", "--separator=;", "--separator=,"], 3, "3 lab"),
+    ("database.csv", database, ["--labels", "tags"], 3, "tags holds lists such as '{"),
     ("hashes.tsv", hashes, ["--labels", "tags"], 3, "tags split at spaces (--separator)"),
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),

@@ -39,6 +39,8 @@ def doubts(cells, **options):
         (["[np.str_('a'), np.str_('b')]", "[np.str_('b')]"], ["a", "b"]),
         (["{'a', 'b'}", "set()", "{'b'}"], ["a", "b"]),
         (["<python><pandas>", "<python>"], ["pandas", "python"]),
+        (['{quality,"last mile"}', "{}", '{NULL,quality,"a \\"b\\", c"}', "{1e3}"],
+         ["1e3", 'a "b", c', "last mile", "quality"]),
     ],
 )  # fmt: skip
 def test_lists(cells, expected):
@@ -50,6 +52,7 @@ def test_lists(cells, expected):
     [
         '[{"id": 37}]',
         '{"name": "python"}',
+        "{a, {b}}",
         '[{"name": "a"}, {"na',
         '[["a"], ["b"]]',
         '[{"name": null}]',

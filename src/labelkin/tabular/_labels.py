@@ -102,7 +102,8 @@ class LabelColumns:
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
             return labels
-        given = tuple(dict.fromkeys([separator] if isinstance(separator, str) else separator or ()))
+        separator = () if separator is None else separator
+        given = (separator,) if isinstance(separator, str) else tuple(dict.fromkeys(separator))
         if "" in given:
             raise ArgumentError("separator= takes at least one character.", "separator")
         missing = None if missing_labels is None else str(missing_labels)

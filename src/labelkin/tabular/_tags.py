@@ -44,6 +44,9 @@ _NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
+# An array as PostgreSQL writes it: {a,"b c",NULL}.
+_ITEM = re.compile(r"""\s*+("(?:[^"\\]|\\.)*+"|(?!')[^\s{}",\\]++)\s*+""", re.DOTALL)
+_ARRAY = re.compile(rf"\s*+\{{(?:{_ITEM.pattern}(?:,{_ITEM.pattern})*+)?\s*+\}}\s*+", re.DOTALL)
 _HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
 _MAX_JSON = 100_000  # characters of a cell
 
@@ -305,6 +308,9 @@ def _list_items(cell: str) -> list[Any] | None:
     """
     if _ANGLES.fullmatch(cell):
         return cell.strip()[1:-1].replace("\n", " ").split("><")
+    if _ARRAY.fullmatch(cell):
+        found = [item for item in _ITEM.findall(cell) if item != "NULL"]
+        return [re.sub(r'\\(.)|"', r"\1", item, flags=re.DOTALL) for item in found]
     start, end = "".join(cell[:40].split()), cell.rstrip()[-1:]
     if start.startswith(("[{", "[[", "set()")) or (start[:1] == "{" and end == "}"):
         return _parse(cell)
