@@ -105,6 +105,12 @@ def database(path):
     pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
 
 
+def coded(path):
+    lists = [[{"code": t.upper(), "severity": 1} for t in tags] for tags in SETS]
+    rows = [{"text": text, "events": one} for text, one in zip(TEXTS, lists, strict=True)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 def hashes(path):
     pd.DataFrame({"post": TEXTS, "tags": joined(" ", "#{}")}).to_csv(path, index=False, sep="\t")
 
@@ -550,6 +556,7 @@ FILES = [
     ("cells.csv", json_cells, ["--labels", "tags"], 3, "tags holds lists such as"),
     ("typed.csv", typed_by_hand, ["--labels=tags", "--separator=;", "--separator=,"], 3, "3 lab"),
     ("database.csv", database, ["--labels", "tags"], 3, "tags holds lists such as '{"),
+    ("coded.jsonl", coded, ["--labels", "events.code"], 3, "LOGIN"),
     ("hashes.tsv", hashes, ["--labels", "tags"], 3, "tags split at spaces (--separator)"),
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),

@@ -71,6 +71,21 @@ def test_lists_of_objects_in_a_frame():
         names([[{"id": 1}]])
 
 
+@pytest.mark.parametrize("write", [list, json.dumps, str])
+def test_the_field_of_objects_that_names_a_label(write):
+    lists = [[{"code": "late", "by": {"id": i % 2}}, {"code": None}][i % 3 :] for i in range(9)]
+    frame = pd.DataFrame({"x": range(9), "events": map(write, lists)})
+    training = find_training_data(frame, "events.code")
+    assert training.schema.columns == {"x": "number"}
+    assert training.y.tolist() == [[1], [0], [0]] * 3
+    assert [*split_labels(frame, "events.by.id")[1]] == ["0", "1"]
+    with pytest.raises(FormatError, match=r"with labels='events.code', among code, by"):
+        find_training_data(frame, "events")
+    later = frame.assign(events=[write([{"kode": "late"}])] * 9)
+    with pytest.raises(FormatError, match="has a field 'code'; their fields are kode"):
+        training.labels.read(RawTable.of(later))
+
+
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [

@@ -244,6 +244,7 @@ _LABELS = {
     "more": [str],
     "are_integers": bool,
     "other_separators": [str],
+    "field": str,
 }
 
 

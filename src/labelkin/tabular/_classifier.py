@@ -64,7 +64,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     labels : str, list of str or int, default=None
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas, in the order that `label_names_` is to have; a
-        count (3: the first three columns, -3: the last three); or the name of one column of tags.
+        count (3: the first three columns, -3: the last three); or the name of one column of tags,
+        which is ``a.b`` for the field b of objects that column a lists.
     separator : str or list of str, default=None
         What separates the tags of a row, [";", ","] if either does; None: it is guessed. If it is
         given, the one column that `labels` names holds tags, even if these are words like yes or 1.

@@ -26,6 +26,7 @@ from labelkin.datasets.formats._columns import (
     find_labels,
     normal_form,
     repeats_name,
+    split_names,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
@@ -33,6 +34,7 @@ from labelkin.tabular._tags import (
     find_doubts,
     find_inner_separator,
     guess_separator,
+    list_fields,
     read_tags,
     unify_spelling,
 )
@@ -74,6 +76,8 @@ class LabelColumns:
     """Whether that column lists whole numbers, as JSON can, and not words."""
     other_separators: tuple[str, ...] = ()
     """What separates labels in it, too."""
+    field: str = ""
+    """The field that names a label in objects that it lists; empty: the usual one."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -119,13 +123,14 @@ class LabelColumns:
                 f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
+        labels, field = (labels, "") if is_declared else _split_field(labels, table)
         chosen = find_labels(labels, table.names, table.source)
         names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)
         column, is_single = names[0], len(names) == 1 and not is_declared
         several = not is_declared and _hold_a_tag_each(table, names)
-        is_tagged = several or (is_single and (given or _lists_tags(table, column)))
+        is_tagged = several or (is_single and (given or field or _lists_tags(table, column)))
         if not is_tagged:
             listed = names if is_declared else [table.names[i] for i in chosen]
             return cls(tuple(listed), missing=missing)
@@ -140,7 +145,7 @@ class LabelColumns:
             arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = unify_spelling(_read_all_tags(table, names, marks), ignore_case, none)
+        rows = unify_spelling(_read_all_tags(table, names, marks, field), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if all(map(_WHOLE.fullmatch, listed)):
             listed.sort(key=int)
@@ -151,7 +156,7 @@ class LabelColumns:
             type(item) is int for cell in table.lists(column) for item in cell
         )
         described = marks[0], ignore_case, none, missing, tuple(names[1:]), are_integers, marks[1:]
-        return cls(tuple(listed), column, *described)
+        return cls(tuple(listed), column, *described, field)
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
@@ -240,7 +245,7 @@ class LabelColumns:
         self, table: RawTable, columns: Sequence[str], marks: Sequence[str]
     ) -> tuple[list[list[str]], set[str], int]:
         """Return the tags of each row, those that are no labels, and the number of the others."""
-        tags = _read_all_tags(table, columns, marks)
+        tags = _read_all_tags(table, columns, marks, self.field)
         rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         counts = Counter(chain(*rows))
         unknown = counts.keys() - {*self.names}
@@ -333,11 +338,24 @@ def read_target(
 
 
 def _read_all_tags(
-    table: RawTable, columns: Sequence[str], marks: Sequence[str]
+    table: RawTable, columns: Sequence[str], marks: Sequence[str], field: str
 ) -> list[list[str]]:
     """Return the tags of each row in all columns."""
-    rows = zip(*(read_tags(table, name, marks) for name in columns), strict=True)
+    rows = zip(*(read_tags(table, name, marks, field) for name in columns), strict=True)
     return [[*chain(*tags)] for tags in rows]
+
+
+def _split_field(labels: Labels, table: RawTable) -> tuple[Labels, str]:
+    """Return a column of lists of objects, and their field b, where labels are named ``a.b``."""
+    names = table.names or []
+    given = [] if isinstance(labels, (int, np.integer)) else split_names(labels, names)
+    wanted = normal_form(given[0]) if len(given) == 1 else ""
+    columns = [name for name in names if wanted.startswith(f"{name}.") and wanted not in names]
+    columns = [name for name in columns if table.kind(name) in ("string", "list")]
+    for name in sorted(columns, key=len, reverse=True):
+        if list_fields(table, name):
+            return [name], wanted.removeprefix(f"{name}.")
+    return labels, ""
 
 
 def _find_more_tags(table: RawTable, column: str, others: Container[str]) -> list[str]:

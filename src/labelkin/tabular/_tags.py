@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -110,22 +111,48 @@ def split_tags(cell: str, *separators: str) -> list[str]:
     return parts if held else found
 
 
-def read_tags(table: RawTable, column: str, separators: Iterable[str]) -> list[list[str]]:
-    """Return the tags of each row; what looks like JSON and lists no names is refused."""
-    is_list = table.kind(column) == "list"
-    cells: Iterable[Any] = table.lists(column) if is_list else table.strings(column)
+def read_tags(
+    table: RawTable, column: str, separators: Iterable[str], field: str = ""
+) -> list[list[str]]:
+    """Return the tags of each row; what looks like JSON and lists no names is refused.
+
+    In objects, they are in this field, which may be absent, or else in the usual one.
+    """
     found = []
-    for number, cell in enumerate(cells, start=1):
+    for number, cell in enumerate(_cells_of(table, column), start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
-            tags = split_tags(cell or "", *separators) if items is None else map(_name_of, items)
+            names = (_name_of(item, field) for item in items or ())
+            tags = split_tags(cell or "", *separators) if items is None else names
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
-            raise table.error(
-                f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, which "
-                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"'
-            ) from None
+            text = f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, "
+            text += 'which names no labels; write them as a;b, as ["a", "b"], or as objects with a '
+            text += '"name"'
+            if fields := list_fields(table, column):
+                text += f", or choose their field, as with labels='{column}.{fields[0]}', among "
+                text += join_names(fields)
+            raise table.error(text, "labels") from None
+    fields = [] if not field or any(found) else list_fields(table, column)
+    if fields and field.split(".")[0] not in fields:
+        text = f"no object in column {shorten(column)} has a field {shorten(field)}; their fields "
+        raise table.error(f"{text}are {join_names(fields)}")
     return found
+
+
+def list_fields(table: RawTable, column: str) -> list[str]:
+    """Return the names of the fields of objects that a column lists, if it does."""
+    found = dict[str, None]()
+    for cell in _cells_of(table, column):
+        with suppress(ValueError):
+            items = cell if isinstance(cell, list) else _list_items(cell or "")
+            found |= {str(key): None for one in items or () if isinstance(one, dict) for key in one}
+    return [*found]
+
+
+def _cells_of(table: RawTable, column: str) -> Iterable[Any]:
+    """Return lists, or texts that may be some."""
+    return table.lists(column) if table.kind(column) == "list" else table.strings(column)
 
 
 def read_names(table: RawTable, columns: Iterable[str]) -> None:
@@ -339,8 +366,12 @@ def _parse(cell: str) -> list[Any]:
     return found if isinstance(found, list) else sorted(found, key=str)
 
 
-def _name_of(item: Any) -> str:
-    """Return the label that an item of a list names."""
+def _name_of(item: Any, field: str = "") -> str:
+    """Return the label that an item of a list names; of an object without the field, ""."""
+    if isinstance(item, dict) and field:
+        for key in field.split("."):
+            item = item.get(key) if isinstance(item, dict) else None
+        item = "" if item is None else item
     if isinstance(item, dict):  # such as a person without a name but with a login
         item = item.get("name") or ("name" in item and item.get("login")) or item.get("name")
     if isinstance(item, bool) or not isinstance(item, (str, int, float)):
