@@ -131,6 +131,10 @@ def twice(path):
     frame.to_csv(path, index=False, header=["score", "score", "body", "tags"])
 
 
+def texts_in_arrays(path):
+    np.savez(path, X=NUMBERS, y=np.array(joined("; ")))
+
+
 def images(path):
     pixels = RNG.integers(0, 60, (N, 4, 4, 3)).astype(np.uint8)
     np.savez(path, X=pixels, y=np.array([[t in tags for t in TOPICS] for tags in SETS]))
@@ -561,6 +565,7 @@ FILES = [
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),
     ("twice.csv", twice, ["--labels", "tags"], 3, "renamed: score_2"),
+    ("texts.npz", texts_in_arrays, [], 3, "y split at ';' (--separator)"),
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
     ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),
