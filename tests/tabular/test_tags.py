@@ -193,6 +193,7 @@ def test_several_separators():
         assert {*values} == {";", ","}
     with pytest.raises(FormatError, match="choose with separator=';', separator=',' or both"):
         find(["a;b", "a, b", "a"])
+    assert doubts([["a", "b"], ["a, b"]]) == {}  # no separator splits the items of a list
     with pytest.raises(ValueError, match="takes at least one character"):
         find(cells, separator=[";", ""])
 

@@ -135,7 +135,8 @@ class LabelColumns:
             listed = names if is_declared else [table.names[i] for i in chosen]
             return cls(tuple(listed), missing=missing)
         # Columns of tags, whose labels are all that they list.
-        is_guess = not given and table.kind(column) != "list" and not several
+        is_list = table.kind(column) == "list"
+        is_guess = not given and not is_list and not several
         marks = (guess_separator(table, column),) if is_guess else given or (";",)
         if several:
             cells = [cell for name in names for cell in table.strings(name) if cell]
@@ -151,8 +152,8 @@ class LabelColumns:
             listed.sort(key=int)
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, marks, is_guess)
-        are_integers = table.kind(column) == "list" and all(
+        table.guesses += find_doubts(rows, () if is_list else marks, is_guess)
+        are_integers = is_list and all(
             type(item) is int for cell in table.lists(column) for item in cell
         )
         described = marks[0], ignore_case, none, missing, tuple(names[1:]), are_integers, marks[1:]

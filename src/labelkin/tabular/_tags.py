@@ -269,12 +269,12 @@ def find_doubts(
 ) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 
-    `separators` are the marks at which cells were split.
+    `separators` are the marks at which cells were split; without any, they are lists.
     """
     counts = Counter(tag for row in rows for tag in row)
     used = separators if any(len(row) > 1 for row in rows) else ()
     found = []
-    for mark in (*SEPARATORS, *_find_spaced(counts)):
+    for mark in (*SEPARATORS, *_find_spaced(counts)) if separators else ():
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         recur = len({p.strip() for tag in counts for p in split_tags(tag, mark)}) < len(counts)
         is_doubtful = recur or (is_guess and mark in SEPARATORS)
@@ -283,9 +283,8 @@ def find_doubts(
             text += "though the parts recur, " * recur + f"such as {shorten(holding[0])}"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(text, arguments, True, (*used, mark)))
-    if all(mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators) and (
-        pairs := _find_inseparable(rows, counts)
-    ):
+    are_doubtful = [mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators]
+    if separators and all(are_doubtful) and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
         marks = " or ".join(map(repr, separators))
         text = f"{together} always stand side by side: if {marks} is part of a label, put "
