@@ -30,7 +30,7 @@ _FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("r
 # Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
 # The cure for arrays that only Python could load.
-_OBJECTS = "; save numbers, texts, such as y.astype(str), or of lists "
+_OBJECTS = "; save X as numbers, and y as numbers or texts: y.astype(str) or, if it holds lists, "
 _OBJECTS += "np.array([';'.join(labels) for labels in y])"
 # The usual names of arrays with the names of features and of labels.
 _FEATURE_NAMES = ("feature_names", "columns")
