@@ -131,7 +131,7 @@ fit n.csv --labels 0                                # at least 1
 fit n.csv --labels -4                               # leaves a feature
 fit n.csv --labels x,a                              # label 'x' holds
 fit posts.csv --text body --labels tag              # could be meant: tags
-fit twomarks.csv --labels tags                      # --separator '|' or --separator ','
+fit twomarks.csv --labels tags                      # --separator '|', --separator ',' or both
 fit n.csv --labels a,b --decimal ;                  # a point or a comma
 fit n.csv --labels a,b --number nothing             # no column 'nothing'
 fit n.csv --labels a,b --number x --ignore x        # two purposes

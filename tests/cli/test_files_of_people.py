@@ -92,6 +92,25 @@ def json_cells(path):
     pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
 
 
+def typed_by_hand(path):
+    cells = [(", " if i % 8 == 0 else ";").join(tags) for i, tags in enumerate(SETS)]
+    pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
+
+
+def database(path):
+    cells = [
+        "{" + ",".join(f'"{tag}"' if i % 2 else tag for tag in tags) + "}"
+        for i, tags in enumerate(SETS)
+    ]
+    pd.DataFrame({"text": TEXTS, "tags": cells}).to_csv(path, index=False)
+
+
+def coded(path):
+    lists = [[{"code": t.upper(), "severity": 1} for t in tags] for tags in SETS]
+    rows = [{"text": text, "events": one} for text, one in zip(TEXTS, lists, strict=True)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 def hashes(path):
     pd.DataFrame({"post": TEXTS, "tags": joined(" ", "#{}")}).to_csv(path, index=False, sep="\t")
 
@@ -110,6 +129,10 @@ def twice(path):
     numbered = [";".join(str(3 + 7 * [*TOPICS].index(t)) for t in tags) for tags in SETS]
     frame = pd.DataFrame(np.column_stack([NUMBERS[:, :2], TEXTS, numbered]))
     frame.to_csv(path, index=False, header=["score", "score", "body", "tags"])
+
+
+def texts_in_arrays(path):
+    np.savez(path, X=NUMBERS, y=np.array(joined("; ")))
 
 
 def images(path):
@@ -535,10 +558,14 @@ FILES = [
     ("lines.jsonl", json_lines, ["--labels", "tags"], 3, "user.karma"),
     ("survey.json", survey, ["--labels", NAMED], 3, "missing values in age"),
     ("cells.csv", json_cells, ["--labels", "tags"], 3, "tags holds lists such as"),
+    ("typed.csv", typed_by_hand, ["--labels=tags", "--separator=;", "--separator=,"], 3, "3 lab"),
+    ("database.csv", database, ["--labels", "tags"], 3, "tags holds lists such as '{"),
+    ("coded.jsonl", coded, ["--labels", "events.code"], 3, "LOGIN"),
     ("hashes.tsv", hashes, ["--labels", "tags"], 3, "tags split at spaces (--separator)"),
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),
     ("twice.csv", twice, ["--labels", "tags"], 3, "renamed: score_2"),
+    ("texts.npz", texts_in_arrays, [], 3, "y split at ';' (--separator)"),
     ("images.npz", images, [], 3, "arrays of 4 × 4 × 3 flattened to 48 features"),
     ("month.csv", one_month, ["--labels", "tags"], 3, "Timestamp: dates, day first"),
     ("messy.csv", messy, ["--labels=tags", "--ignore-case", "--no-label=none"], 3, "day first"),

@@ -65,7 +65,8 @@ def test_parents_that_no_row_has(tmp_path, monkeypatch, capsys):
     (tmp_path / "t.csv").write_text("x,tags\n" + "".join(lines))
     words = ["fit", "t.csv", "--labels", "tags", "-m", "mlknn", "--overwrite"]
     assert main(words) == 0
-    note = "2 labels not split at '/', such as 'art/film' (set --separator or --hierarchy)"
+    note = "2 labels not split at '/', such as 'art/film' "
+    note += "(set --separator ';' --separator '/' or --hierarchy)"
     assert note in capsys.readouterr().err
     assert main([*words, "--hierarchy", "/"]) == 0
     err = capsys.readouterr().err

@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 from labelkin.datasets import FormatError, read, read_table, write
+from labelkin.tabular import find_training_data
 from support.data import DATA, needs_data
 from support.datasets import assert_same
 
@@ -142,6 +143,26 @@ def test_names_in_arrays_of_others(key, tmp_path):
     np.savez(path, X=X, y=Y, **{key: ["owl", "dog", "owl"]})
     with pytest.raises(FormatError, match="are named 'owl'; rename one"):
         read(path)
+
+
+def test_texts_are_a_column_of_tags(tmp_path):
+    path, texts = tmp_path / "set.npz", np.array(["a;b", "b", "a", ""])
+    np.savez(path, X=np.ones((4, 2)), y=texts)
+    training = find_training_data(read_table(path))
+    assert (training.labels.names, training.labels.separator) == (("a", "b"), ";")
+    assert training.y.tolist() == [[1, 1], [0, 1], [1, 0], [0, 0]]
+    assert [guess.text for guess in training.guesses] == [
+        "y split at ';'",
+        "empty cells of y mean no label",
+    ]
+    assert find_training_data(read_table(path), separator="b").labels.names == ("a", "a;")
+    found = read(path)
+    assert (found.label_names, found.target.sum()) == (["a", "a;b", "b"], 3)
+    objects = np.empty(4, dtype=object)
+    objects[:] = [text.split(";") for text in texts]
+    np.savez(path, X=np.ones((4, 2)), y=objects)
+    with pytest.raises(FormatError, match=r"Python objects.*; save .* for labels in y\]\)$"):
+        read_table(path)
 
 
 def test_a_pair_of_files_with_images(tmp_path):

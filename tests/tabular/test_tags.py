@@ -39,6 +39,8 @@ def doubts(cells, **options):
         (["[np.str_('a'), np.str_('b')]", "[np.str_('b')]"], ["a", "b"]),
         (["{'a', 'b'}", "set()", "{'b'}"], ["a", "b"]),
         (["<python><pandas>", "<python>"], ["pandas", "python"]),
+        (['{quality,"last mile"}', "{}", '{NULL,quality,"a \\"b\\", c"}', "{1e3}"],
+         ["1e3", 'a "b", c', "last mile", "quality"]),
     ],
 )  # fmt: skip
 def test_lists(cells, expected):
@@ -50,6 +52,7 @@ def test_lists(cells, expected):
     [
         '[{"id": 37}]',
         '{"name": "python"}',
+        "{a, {b}}",
         '[{"name": "a"}, {"na',
         '[["a"], ["b"]]',
         '[{"name": null}]',
@@ -66,6 +69,21 @@ def test_lists_of_objects_in_a_frame():
     assert names(cells) == ["a", "b"]
     with pytest.raises(FormatError, match="in row 1, which names no labels"):
         names([[{"id": 1}]])
+
+
+@pytest.mark.parametrize("write", [list, json.dumps, str])
+def test_the_field_of_objects_that_names_a_label(write):
+    lists = [[{"code": "late", "by": {"id": i % 2}}, {"code": None}][i % 3 :] for i in range(9)]
+    frame = pd.DataFrame({"x": range(9), "events": map(write, lists)})
+    training = find_training_data(frame, "events.code")
+    assert training.schema.columns == {"x": "number"}
+    assert training.y.tolist() == [[1], [0], [0]] * 3
+    assert [*split_labels(frame, "events.by.id")[1]] == ["0", "1"]
+    with pytest.raises(FormatError, match=r"with labels='events.code', among code, by"):
+        find_training_data(frame, "events")
+    later = frame.assign(events=[write([{"kode": "late"}])] * 9)
+    with pytest.raises(FormatError, match="has a field 'code'; their fields are kode"):
+        training.labels.read(RawTable.of(later))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +127,8 @@ def test_the_separator_that_makes_the_fewest_labels(cells, expected):
 
 def test_marks_between_spaces_that_may_separate():
     cells = [f"{a} - {b}" for a in ("Men", "Women") for b in ("Fine shoes", "Hats", "Coats")]
-    assert doubts(cells) == {"separator": "6 labels not split at ' - ', though the parts recur"}
+    text = "6 labels not split at ' - ', though the parts recur, such as 'Men - Coats'"
+    assert doubts(cells) == {"separator": text}
     assert doubts(["Arts & Crafts", "R & B", "Arts & Food"]) == {}
     cells = ["R & B", "R & B & Soul", "Soul", "Soul & Pop", "Pop", "R & B & Pop", "Pop & R & B"]
     assert "'R' and 'B' always stand side by side: if ' & ' is" in doubts(cells * 2)["separator"]
@@ -159,6 +178,24 @@ def test_doubtful_labels_name_what_decides():
 def test_separators_in_brackets_with_a_given_separator(separator):
     cells = [separator.join(["a (b, c; d)", "e"]), "e", "a (b, c; d)"]
     assert names(cells, separator=separator) == ["a (b, c; d)", "e"]
+
+
+def test_several_separators():
+    cells = ["a;b", "a, b", "b;c (x, y; z)", "c (x, y; z), d", "d"]
+    found, data = find(cells, separator=[";", ","])
+    assert found.names == ("a", "b", "c (x, y; z)", "d")
+    notes = []
+    assert found.read(data, notes)[:2].tolist() == [[1, 1, 0, 0]] * 2
+    assert notes == []
+    for separator in (None, ";", ","):
+        _, data = find(["a;b", "a, b", "b;c", "c", "a"], separator=separator)
+        (values,) = (guess.values for guess in data.guesses if guess.doubtful)
+        assert {*values} == {";", ","}
+    with pytest.raises(FormatError, match="choose with separator=';', separator=',' or both"):
+        find(["a;b", "a, b", "a"])
+    assert doubts([["a", "b"], ["a, b"]]) == {}  # no separator splits the items of a list
+    with pytest.raises(ValueError, match="takes at least one character"):
+        find(cells, separator=[";", ""])
 
 
 def test_many_brackets_take_linear_time():

@@ -23,6 +23,10 @@ from labelkin._utils.limits import check_archive, read_part
 _SPACE = re.compile(r"\s*")
 
 
+class ObjectArrayError(ValueError):
+    """An array holds Python objects, and loading these could execute anything."""
+
+
 def check_json(value: Any, form: Any) -> None:
     """Raise ValueError unless a value from JSON has a form.
 
@@ -101,6 +105,8 @@ def read_npy(raw: bytes) -> np.ndarray:
         shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
     else:
         raise ValueError("an array has an unknown version of NumPy's format")
+    if dtype.hasobject:
+        raise ObjectArrayError("an array holds Python objects, which are not loaded")
     if dtype.kind not in "biufUS":
         raise ValueError(f"an array holds {dtype}, which is not expected here")
     return array_of(raw[stream.tell() :], dtype, shape, "F" if fortran else "C")

@@ -34,7 +34,7 @@ def read_training_data(
             columns[name] = kind
     strings = {name for name, kind in columns.items() if kind not in ("number", "ignore")}
     labels = label_choice(own.pop("labels"))
-    own["separator"] = _TAB.get(options.separator, options.separator)
+    own["separator"] = [_TAB.get(mark, mark) for mark in options.separator or ()]
     own["no_label"] = options.no_label or ()
     bar, how = f"reading {path.name}", _read_options(reading, strings)
     with progress_bar(bar, hidden=notes.quiet):
@@ -68,6 +68,8 @@ def print_guesses(
     shown = []
     for guess in guesses:
         options = [f"--{name.replace('_', '-')}" for name in guess.arguments if name in known]
+        if guess.values:
+            options[0] = " ".join(f"{options[0]} {value!r}" for value in guess.values)
         if guess.doubtful:
             notes.pending.append(f"{source}: {guess.text} (set {' or '.join(options)})")
         elif options or not guess.arguments:

@@ -110,10 +110,12 @@ class ColumnOptions:
 
     labels: Labels = None
     separator: Annotated[
-        str | None,
+        list[str] | None,
         column_option(
+            metavar="TEXT",
             help="Separator between the tags of a row; guessed if not given. If given, a single "
-            "column of --labels holds tags, even if these are numbers or words such as yes."
+            "column of --labels holds tags, even if these are numbers or words such as yes. May be "
+            "repeated.",
         ),
     ] = None
     ignore_case: Annotated[

@@ -243,6 +243,8 @@ _LABELS = {
     "missing": (None, {"no", "unknown", "drop"}),
     "more": [str],
     "are_integers": bool,
+    "other_separators": [str],
+    "field": str,
 }
 
 

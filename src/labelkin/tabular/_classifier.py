@@ -64,10 +64,11 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     labels : str, list of str or int, default=None
         Where a table that is given to ``fit`` without y holds its labels: the names of label
         columns, as a list or separated by commas, in the order that `label_names_` is to have; a
-        count (3: the first three columns, -3: the last three); or the name of one column of tags.
-    separator : str, default=None
-        What separates the tags of a row; None: it is guessed. If it is given, the one column that
-        `labels` names holds tags, even if these are words like yes or 1.
+        count (3: the first three columns, -3: the last three); or the name of one column of tags,
+        which is ``a.b`` for the field b of objects that column a lists.
+    separator : str or list of str, default=None
+        What separates the tags of a row, [";", ","] if either does; None: it is guessed. If it is
+        given, the one column that `labels` names holds tags, even if these are words like yes or 1.
     ignore_case : bool, default=False
         Whether tags that differ by case or spaces only are one label.
     no_label : str or list of str, default=()
@@ -163,7 +164,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "estimator": [None, HasMethods(["fit", "predict"])],
         "labels": [None, str, Integral, "array-like", LabelColumns],
-        "separator": [None, str],
+        "separator": [None, str, "array-like"],
         "ignore_case": ["boolean"],
         "no_label": [str, "array-like"],
         "missing_labels": [None, StrOptions({"no", "unknown", "drop"})],
@@ -183,7 +184,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         estimator: Any = None,
         *,
         labels: Any = None,
-        separator: str | None = None,
+        separator: str | Iterable[str] | None = None,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
         missing_labels: str | None = None,
@@ -247,6 +248,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         for guess in table.guesses:
             if guess.doubtful:
                 by = [f"{name}=" for name in guess.arguments if name in own]
+                if guess.values:
+                    by[0] += str([*guess.values])
                 decides = " or ".join(by or ["columns="])
                 warnings.warn(f"{table.source}: {guess.text} (set {decides})", stacklevel=3)
         target, names = training.y, training.labels.names

@@ -26,6 +26,7 @@ from labelkin.datasets.formats._columns import (
     find_labels,
     normal_form,
     repeats_name,
+    split_names,
 )
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
@@ -33,6 +34,7 @@ from labelkin.tabular._tags import (
     find_doubts,
     find_inner_separator,
     guess_separator,
+    list_fields,
     read_tags,
     unify_spelling,
 )
@@ -61,7 +63,7 @@ class LabelColumns:
     column: str | None = None
     """The one column that lists them; None: one column per label."""
     separator: str = ";"
-    """What separates labels in that column."""
+    """What separates labels in that column, and in predictions."""
     ignore_case: bool = False
     """Whether labels in it that differ by case or spaces only are one."""
     no_label: tuple[str, ...] = ()
@@ -72,6 +74,10 @@ class LabelColumns:
     """Further columns that list them, as for a second and a third tag."""
     are_integers: bool = False
     """Whether that column lists whole numbers, as JSON can, and not words."""
+    other_separators: tuple[str, ...] = ()
+    """What separates labels in it, too."""
+    field: str = ""
+    """The field that names a label in objects that it lists; empty: the usual one."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -83,7 +89,7 @@ class LabelColumns:
         cls,
         table: RawTable,
         labels: "Labels | LabelColumns | None" = None,
-        separator: str | None = None,
+        separator: str | Iterable[str] | None = None,
         *,
         ignore_case: bool = False,
         no_label: str | Iterable[str] = (),
@@ -100,7 +106,9 @@ class LabelColumns:
         check_missing_labels(missing_labels)
         if isinstance(labels, LabelColumns):
             return labels
-        if separator == "":
+        separator = () if separator is None else separator
+        given = (separator,) if isinstance(separator, str) else tuple(dict.fromkeys(separator))
+        if "" in given:
             raise ArgumentError("separator= takes at least one character.", "separator")
         missing = None if missing_labels is None else str(missing_labels)
         if table.target is not None:
@@ -115,39 +123,41 @@ class LabelColumns:
                 f"of tags with labels='tags'. Its columns are {join_names(table.names, 20)}.",
                 "labels",
             )
+        labels, field = (labels, "") if is_declared else _split_field(labels, table)
         chosen = find_labels(labels, table.names, table.source, others)
         names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)
         column, is_single = names[0], len(names) == 1 and not is_declared
         several = not is_declared and _hold_a_tag_each(table, names)
-        is_tagged = several or (is_single and (separator or _lists_tags(table, column)))
+        is_tagged = several or (is_single and (given or field or _lists_tags(table, column)))
         if not is_tagged:
             listed = names if is_declared else [table.names[i] for i in chosen]
             return cls(tuple(listed), missing=missing)
         # Columns of tags, whose labels are all that they list.
-        is_guess = separator is None and table.kind(column) != "list" and not several
-        mark = guess_separator(table, column) if is_guess else separator or ";"
+        is_list = table.kind(column) == "list"
+        is_guess = not given and not is_list and not several
+        marks = (guess_separator(table, column),) if is_guess else given or (";",)
         if several:
             cells = [cell for name in names for cell in table.strings(name) if cell]
-            inner = None if separator else find_inner_separator(cells)
-            mark, how = (inner, f", split at {inner!r}") if inner else (mark, "")
+            inner = None if given else find_inner_separator(cells)
+            marks, how = ((inner,), f", split at {inner!r}") if inner else (marks, "")
             arguments = ("ignore",) * any(repeats_name(name, [column]) for name in names[1:])
             arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = unify_spelling(_read_all_tags(table, names, mark), ignore_case, none)
+        rows = unify_spelling(_read_all_tags(table, names, marks, field), ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if all(map(_WHOLE.fullmatch, listed)):
             listed.sort(key=int)
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
-        table.guesses += find_doubts(rows, mark, is_guess)
-        are_integers = table.kind(column) == "list" and all(
+        table.guesses += find_doubts(rows, () if is_list else marks, is_guess)
+        are_integers = is_list and all(
             type(item) is int for cell in table.lists(column) for item in cell
         )
-        more = tuple(names[1:])
-        return cls(tuple(listed), column, mark, ignore_case, none, missing, more, are_integers)
+        described = marks[0], ignore_case, none, missing, tuple(names[1:]), are_integers, marks[1:]
+        return cls(tuple(listed), column, *described, field)
 
     def read(self, table: RawTable, notes: list[str] | None = None) -> Any:
         """Return the labels as an (n, q) matrix of 0 and 1; remarks are added to `notes`.
@@ -233,10 +243,10 @@ class LabelColumns:
         return np.column_stack([columns.get(name, none) for name in self.names])
 
     def _split_tags(
-        self, table: RawTable, columns: Sequence[str], mark: str
+        self, table: RawTable, columns: Sequence[str], marks: Sequence[str]
     ) -> tuple[list[list[str]], set[str], int]:
         """Return the tags of each row, those that are no labels, and the number of the others."""
-        tags = _read_all_tags(table, columns, mark)
+        tags = _read_all_tags(table, columns, marks, self.field)
         rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         counts = Counter(chain(*rows))
         unknown = counts.keys() - {*self.names}
@@ -249,14 +259,14 @@ class LabelColumns:
         repeats = [n for n, repeated in table.repeats.items() if self.more and repeated == column]
         further = dict.fromkeys([*self.more, *repeats])
         columns = [column, *(name for name in further if name in names)]
-        used = self.separator
-        rows, unknown, n_known = self._split_tags(table, columns, used)
+        used = own = (self.separator, *self.other_separators)
+        rows, unknown, n_known = self._split_tags(table, columns, own)
         for mark in (*SEPARATORS, " ") if unknown else ():  # another program may use another one
-            others, unlike, n_alike = self._split_tags(table, columns, mark)
+            others, unlike, n_alike = self._split_tags(table, columns, [mark])
             if n_alike > n_known and len(unlike) < len(unknown):
-                used, rows, unknown, n_known = mark, others, unlike, n_alike
-        if used != self.separator:
-            text = f"{column} split at {used!r}, which separates labels of the model"
+                used, rows, unknown, n_known = (mark,), others, unlike, n_alike
+        if used != own:
+            text = f"{column} split at {used[0]!r}, which separates labels of the model"
             notes.append(f"{table.source}: {text}")
         if unknown:
             text = f"labels unknown to the model are left out: {join_names(sorted(unknown))}"
@@ -328,10 +338,25 @@ def read_target(
     return labels, LabelColumns(()) if is_matrix else found, rows
 
 
-def _read_all_tags(table: RawTable, columns: Sequence[str], separator: str) -> list[list[str]]:
+def _read_all_tags(
+    table: RawTable, columns: Sequence[str], marks: Sequence[str], field: str
+) -> list[list[str]]:
     """Return the tags of each row in all columns."""
-    rows = zip(*(read_tags(table, name, separator) for name in columns), strict=True)
+    rows = zip(*(read_tags(table, name, marks, field) for name in columns), strict=True)
     return [[*chain(*tags)] for tags in rows]
+
+
+def _split_field(labels: Labels, table: RawTable) -> tuple[Labels, str]:
+    """Return a column of lists of objects, and their field b, where labels are named ``a.b``."""
+    names = table.names or []
+    given = [] if isinstance(labels, (int, np.integer)) else split_names(labels, names)
+    wanted = normal_form(given[0]) if len(given) == 1 else ""
+    columns = [name for name in names if wanted.startswith(f"{name}.") and wanted not in names]
+    columns = [name for name in columns if table.kind(name) in ("string", "list")]
+    for name in sorted(columns, key=len, reverse=True):
+        if list_fields(table, name):
+            return [name], wanted.removeprefix(f"{name}.")
+    return labels, ""
 
 
 def _find_more_tags(table: RawTable, column: str, others: Container[str]) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -44,6 +45,9 @@ _NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
+# An array as PostgreSQL writes it: {a,"b c",NULL}.
+_ITEM = re.compile(r"""\s*+("(?:[^"\\]|\\.)*+"|(?!')[^\s{}",\\]++)\s*+""", re.DOTALL)
+_ARRAY = re.compile(rf"\s*+\{{(?:{_ITEM.pattern}(?:,{_ITEM.pattern})*+)?\s*+\}}\s*+", re.DOTALL)
 _HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
 _MAX_JSON = 100_000  # characters of a cell
 
@@ -80,12 +84,15 @@ def _bare(tag: str) -> str:
     return fold_case(tag).strip("()[]{}<>*.")
 
 
-def split_tags(cell: str, separator: str) -> list[str]:
+def split_tags(cell: str, *separators: str) -> list[str]:
     """Return the parts of a cell between separators.
 
     A separator in brackets, or in a part in quotes, belongs to the part, as in ``a (b, c), d``.
     Brackets that are not closed, as in ``a), b)`` and ``:(, :)``, do not count.
     """
+    separator, *others = separators
+    if others:
+        return [tag for part in split_tags(cell, separator) for tag in split_tags(part, *others)]
     parts = cell.split(separator)
     if len(parts) == 1 or _ENCLOSING.isdisjoint(cell) or not _ENCLOSING.isdisjoint(separator):
         return parts
@@ -104,22 +111,48 @@ def split_tags(cell: str, separator: str) -> list[str]:
     return parts if held else found
 
 
-def read_tags(table: RawTable, column: str, separator: str) -> list[list[str]]:
-    """Return the tags of each row; what looks like JSON and lists no names is refused."""
-    is_list = table.kind(column) == "list"
-    cells: Iterable[Any] = table.lists(column) if is_list else table.strings(column)
+def read_tags(
+    table: RawTable, column: str, separators: Iterable[str], field: str = ""
+) -> list[list[str]]:
+    """Return the tags of each row; what looks like JSON and lists no names is refused.
+
+    In objects, they are in this field, which may be absent, or else in the usual one.
+    """
     found = []
-    for number, cell in enumerate(cells, start=1):
+    for number, cell in enumerate(_cells_of(table, column), start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
-            tags = split_tags(cell or "", separator) if items is None else map(_name_of, items)
+            names = (_name_of(item, field) for item in items or ())
+            tags = split_tags(cell or "", *separators) if items is None else names
             found.append([tag.strip() for tag in tags if tag.strip()])
         except ValueError:
-            raise table.error(
-                f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, which "
-                'names no labels; write them as a;b, as ["a", "b"], or as objects with a "name"'
-            ) from None
+            text = f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, "
+            text += 'which names no labels; write them as a;b, as ["a", "b"], or as objects with a '
+            text += '"name"'
+            if fields := list_fields(table, column):
+                text += f", or choose their field, as with labels='{column}.{fields[0]}', among "
+                text += join_names(fields)
+            raise table.error(text, "labels") from None
+    fields = [] if not field or any(found) else list_fields(table, column)
+    if fields and field.split(".")[0] not in fields:
+        text = f"no object in column {shorten(column)} has a field {shorten(field)}; their fields "
+        raise table.error(f"{text}are {join_names(fields)}")
     return found
+
+
+def list_fields(table: RawTable, column: str) -> list[str]:
+    """Return the names of the fields of objects that a column lists, if it does."""
+    found = dict[str, None]()
+    for cell in _cells_of(table, column):
+        with suppress(ValueError):
+            items = cell if isinstance(cell, list) else _list_items(cell or "")
+            found |= {str(key): None for one in items or () if isinstance(one, dict) for key in one}
+    return [*found]
+
+
+def _cells_of(table: RawTable, column: str) -> Iterable[Any]:
+    """Return lists, or texts that may be some."""
+    return table.lists(column) if table.kind(column) == "list" else table.strings(column)
 
 
 def read_names(table: RawTable, columns: Iterable[str]) -> None:
@@ -195,8 +228,8 @@ def guess_separator(table: RawTable, column: str) -> str:
     if others and counts[others[0]] == counts[best]:
         raise table.error(
             f"column {shorten(column)} has {counts[best][0]:,} different labels split at {best!r} "
-            f"and as many split at {others[0]!r}; choose with separator={best!r} or "
-            f"separator={others[0]!r}",
+            f"and as many split at {others[0]!r}; choose with separator={best!r}, "
+            f"separator={others[0]!r} or both",
             "separator",
         )
     shown = "spaces" if best == " " else repr(best)
@@ -231,31 +264,33 @@ def find_inner_separator(cells: Iterable[str]) -> str | None:
     return best if len(tags[best]) < len(whole) else None
 
 
-def find_doubts(rows: Sequence[Sequence[str]], separator: str, is_guess: bool) -> list[Guess]:
+def find_doubts(
+    rows: Sequence[Sequence[str]], separators: Sequence[str], is_guess: bool
+) -> list[Guess]:
     """Return what may be wrong with labels, each with the argument that decides.
 
-    `separator` is the mark at which cells were split.
+    `separators` are the marks at which cells were split; without any, they are lists.
     """
     counts = Counter(tag for row in rows for tag in row)
+    used = separators if any(len(row) > 1 for row in rows) else ()
     found = []
-    for mark in SEPARATORS if is_guess else ():
+    for mark in (*SEPARATORS, *_find_spaced(counts)) if separators else ():
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
-        if holding and mark != separator and not _NONE.fullmatch(_bare(holding[0])):
-            text = f"{plural(len(holding), 'label')} not split at {mark!r}, such as"
+        recur = len({p.strip() for tag in counts for p in split_tags(tag, mark)}) < len(counts)
+        is_doubtful = recur or (is_guess and mark in SEPARATORS)
+        if holding and is_doubtful and not _NONE.fullmatch(_bare(holding[0])):
+            text = f"{plural(len(holding), 'label')} not split at {mark!r}, "
+            text += "though the parts recur, " * recur + f"such as {shorten(holding[0])}"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
-            found.append(Guess(f"{text} {shorten(holding[0])}", arguments, True))
-    for mark in _find_spaced(counts) if is_guess else ():
-        if len({part for tag in counts for part in split_tags(tag, mark)}) < len(counts):
-            n = sum(mark in tag for tag in counts)
-            text = f"{plural(n, 'label')} not split at {mark!r}, though the parts recur"
-            found.append(Guess(text, ("separator",), True))
-    is_mark = separator.strip() in _PUNCTUATION or len(separator) > 1
-    if is_mark and (pairs := _find_inseparable(rows, counts)):
+            found.append(Guess(text, arguments, True, (*used, mark)))
+    are_doubtful = [mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators]
+    if separators and all(are_doubtful) and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
-        text = f"{together} always stand side by side: if {separator!r} is part of a label, put "
+        marks = " or ".join(map(repr, separators))
+        text = f"{together} always stand side by side: if {marks} is part of a label, put "
         found.append(Guess(f"{text}another mark between labels", ("separator",), True))
     joining = {*_CONJUNCTIONS, *(mark.strip() for mark in _find_spaced(f" {t} " for t in counts))}
-    if is_guess and separator == " " and (words := sorted(joining & counts.keys())):
+    if is_guess and " " in separators and (words := sorted(joining & counts.keys())):
         text = f"learned as a label, though it may join two: {join_names(words)}"
         found.append(Guess(text, ("separator",), True))
     spellings: dict[str, list[str]] = {}
@@ -299,6 +334,9 @@ def _list_items(cell: str) -> list[Any] | None:
     """
     if _ANGLES.fullmatch(cell):
         return cell.strip()[1:-1].replace("\n", " ").split("><")
+    if _ARRAY.fullmatch(cell):
+        found = [item for item in _ITEM.findall(cell) if item != "NULL"]
+        return [re.sub(r'\\(.)|"', r"\1", item, flags=re.DOTALL) for item in found]
     start, end = "".join(cell[:40].split()), cell.rstrip()[-1:]
     if start.startswith(("[{", "[[", "set()")) or (start[:1] == "{" and end == "}"):
         return _parse(cell)
@@ -327,8 +365,12 @@ def _parse(cell: str) -> list[Any]:
     return found if isinstance(found, list) else sorted(found, key=str)
 
 
-def _name_of(item: Any) -> str:
-    """Return the label that an item of a list names."""
+def _name_of(item: Any, field: str = "") -> str:
+    """Return the label that an item of a list names; of an object without the field, ""."""
+    if isinstance(item, dict) and field:
+        for key in field.split("."):
+            item = item.get(key) if isinstance(item, dict) else None
+        item = "" if item is None else item
     if isinstance(item, dict):  # such as a person without a name but with a login
         item = item.get("name") or ("name" in item and item.get("login")) or item.get("name")
     if isinstance(item, bool) or not isinstance(item, (str, int, float)):

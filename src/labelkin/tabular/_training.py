@@ -238,10 +238,11 @@ def find_training_data(
 
 
 def _find_labels(table: RawTable, labels: Any, **options: Any) -> LabelColumns:
-    """Find the labels; if they are in a table of their own, by default its columns of 0 and 1."""
+    """Find the labels; in a table of their own, by default its columns of 0 and 1, or only one."""
     own = table.labelled
     if labels is None and own is not table and own.label_names is None and own.names:
         labels = [name for name in own.names if _is_binary(own, name)] or None
+        labels = own.names if len(own.names) == 1 else labels
         if labels and (others := [name for name in own.names if name not in labels]):
             text = f"labels {join_names(labels)}; other columns of {Path(own.source).name} left out"
             table.guesses.append(Guess(f"{text}: {join_names(others)}", ("labels",)))

@@ -21,7 +21,13 @@ from labelkin.datasets.formats._columns import (
     open_names,
     split_names,
 )
-from labelkin.datasets.formats._raw_table import NO_LABELS, NO_YES, Guess, RawTable
+from labelkin.datasets.formats._raw_table import (
+    NO_LABELS,
+    NO_YES,
+    Guess,
+    RawTable,
+    as_string,
+)
 
 # A target with more entries than this (100 MB) stays sparse when it was read sparse.
 _MAX_DENSE_TARGET = 100_000_000
@@ -44,6 +50,8 @@ def make_bunch(
         raise ArgumentError(text, "drop")
     else:
         features, label_names = table.names, table.label_names
+        if target.ndim == 1:
+            target, label_names = spread_classes(target, Budget(table.source))
     if sparse.issparse(target) and target.shape[0] * target.shape[1] <= _MAX_DENSE_TARGET:
         target = target.toarray()
     bunch = Bunch(
@@ -119,12 +127,27 @@ def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
     return table.data[:, columns]
 
 
+def spread_classes(classes: np.ndarray, budget: Budget) -> tuple[np.ndarray, list[str]]:
+    """Return the class of each row as a matrix of 0 and 1, and names; an empty text is no class."""
+    distinct, codes = np.unique(classes, return_inverse=True)
+    budget.take_columns(len(distinct), "labels", each=len(classes))
+    names = [as_string(value) for value in distinct.tolist()]
+    matrix = (codes.reshape(-1, 1) == np.arange(len(names))).view(np.uint8)
+    is_class = [name != "" for name in names]
+    return matrix[:, is_class], [*filter(None, names)]
+
+
 def complete(table: RawTable) -> RawTable:
     """Return a table with what its columns and labels stand for.
 
     Columns of nominal values hold these, which are strings, for their indices; those of no and yes
-    stay 0 and 1. Labels apart from the columns are dense and have names.
+    stay 0 and 1. Labels apart from the columns are dense and have names; texts are a column of
+    tags.
     """
+    if table.target is not None and table.target.ndim == 1:
+        tags = import_optional("pandas").DataFrame({"y": table.target}, dtype=object)
+        own = RawTable(table.source, tags, ["y"], guesses=table.guesses)
+        table = replace(table, target=None, label_table=own)
     if table.target is not None:
         n, q = table.target.shape
         if sparse.issparse(table.target):

@@ -18,8 +18,9 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, read_unpacked, reason, shorten, strip_compression
 from labelkin._utils.names import join_names
 from labelkin.datasets.formats._budget import Budget
+from labelkin.datasets.formats._bunch import spread_classes
 from labelkin.datasets.formats._columns import check_unique, normal_form
-from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string, flatten
+from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, flatten
 
 _REQUIRED = ("X_data", "X_indices", "X_indptr", "X_shape", "Y")
 _OPTIONAL = ("feature_n_values", "feature_names", "label_names", "split")
@@ -28,6 +29,9 @@ _SPARSE = ("format", "shape", "data")
 _FORMS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}
 # Of each argument: what its array holds, and the usual names of the array in files of others.
 _ROLES = {"x": ("features", "X", "x"), "y": ("labels", "y", "Y")}
+# The cure for arrays that only Python could load.
+_OBJECTS = "; save X as numbers, and y as numbers or texts: y.astype(str) or, if it holds lists, "
+_OBJECTS += "np.array([';'.join(labels) for labels in y])"
 # The usual names of arrays with the names of features and of labels.
 _FEATURE_NAMES = ("feature_names", "columns")
 _LABEL_NAMES = ("label_names", "class_names", "target_names", "labels", "classes")
@@ -68,6 +72,7 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
         raise
     except Exception as error:  # zip, deflate and NumPy raise errors of many kinds
         text = f"not a readable file of arrays ({reason(error)})"
+        text += _OBJECTS if isinstance(error, untrusted.ObjectArrayError) else ""
         raise FormatError(file, text) from error
     if is_own:
         return _read_own(arrays, budget)
@@ -185,7 +190,7 @@ def _by_density(X: Any) -> Any:
 def _as_labels(
     y: Any, budget: Budget, guesses: list[Guess], given: list[str]
 ) -> tuple[np.ndarray, list[str] | None]:
-    """Return labels as a matrix of 0 and 1, with their names if they are classes.
+    """Return labels as a matrix of 0 and 1, with their names if they are classes; texts unchanged.
 
     Those that are `given` are the names if they are as many, also of classes from 0 on.
     """
@@ -198,17 +203,17 @@ def _as_labels(
     if y.dtype.kind in "biuf" and y.ndim in (1, 2) and np.isin(y, (0, 1)).all():
         y = y.reshape(len(y), -1).astype(np.uint8)
         return y, given if len(given) == y.shape[1] else None
-    is_whole = y.dtype.kind in "iuU" or (y.dtype.kind == "f" and (y % 1 == 0).all())
+    if y.dtype.kind == "U" and y.size == len(y):
+        return y.ravel(), None
+    is_whole = y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y % 1 == 0).all())
     if y.size != len(y) or not is_whole:
         text = "y is neither a matrix of 0 and 1 nor a vector with the class of each row"
         raise FormatError(budget.source, text)
-    classes, codes = np.unique(y.ravel(), return_inverse=True)
-    budget.take_columns(len(classes), "labels", each=len(y))
-    guesses.append(Guess(f"y: {len(classes):,} classes, one label each", ()))
-    names = [as_string(value) for value in classes.tolist()]
-    if given and y.dtype.kind in "iuf" and classes[0] >= 0 and classes[-1] < len(given):
-        names = [given[int(value)] for value in classes]
-    return (codes.reshape(-1, 1) == np.arange(len(classes))).view(np.uint8), names
+    labels, names = spread_classes(y.ravel(), budget)
+    guesses.append(Guess(f"y: {len(names):,} classes, one label each", ()))
+    if given and y.min() >= 0 and y.max() < len(given):
+        names = [given[int(name)] for name in names]
+    return labels, names
 
 
 def _read_own(arrays: dict[str, np.ndarray], budget: Budget) -> RawTable:

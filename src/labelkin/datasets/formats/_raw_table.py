@@ -68,6 +68,8 @@ class Guess:
     arguments: tuple[str, ...]
     doubtful: bool = False
     """Whether it may well be wrong, so that the user should decide."""
+    values: tuple[str, ...] = ()
+    """What the first of the arguments should be, if it is known."""
 
 
 @dataclass(frozen=True)
