@@ -19,14 +19,17 @@ _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
 _SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²"}
 CLOCK = re.compile(
-    r"\s*+(-?)(?:(\d{1,4}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
+    r"\s*+(-?)(?:(\d{1,9}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
     r"(?:\s*+([AaPp])\.?[Mm]\.?|\s*+Uhr|\s*+h)?\s*",
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
 _HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?h\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
 _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
-_ISO = re.compile(r"\s*P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?\s*")
+# PT22510800S as polars writes it, P1DT2H0M0S and P-1DT23H0M0S as pandas does.
+_ISO = re.compile(
+    r"\s*(-?)P(?:(-?\d+)D)?T(?=-?\d)(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?\s*"
+)
 _LIMIT = re.compile(
     r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
 )
@@ -115,9 +118,11 @@ def split_unit(cell: str) -> tuple[str, str]:
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
-    if duration := _ISO.fullmatch(cell):  # as pandas writes it in JSON
-        days, hours, minutes, seconds = (float(part or 0) for part in duration.groups())
-        cell = f"{days:.0f} days {hours:.0f}:{minutes:02.0f}:{seconds:06.3f}"
+    if duration := _ISO.fullmatch(cell):
+        sign, *counts = duration.groups()
+        sizes = zip(counts, (86_400, 3_600, 60, 1), strict=True)
+        seconds = sum(float(count or 0) * size for count, size in sizes)
+        cell = _as_clock(-seconds if sign else seconds)
     elif written := _HOURS_MINUTES.fullmatch(cell):
         cell = f"{written[1]}:{written[2] or written[3]}"
     elif parts := _duration(cell):
@@ -147,9 +152,14 @@ def _duration(cell: str) -> str | None:
     # Beside hours, m are minutes.
     sizes = [(int(number), _size_of("min" if unit == "m" else unit)) for number, unit in parts]
     hours = [number * size[1] for number, size in sizes if size and size[0] == "time"]
-    seconds = round(3600 * sum(hours))
-    time = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return time if len(hours) == len(sizes) else None
+    return _as_clock(3600 * sum(hours)) if len(hours) == len(sizes) else None
+
+
+def _as_clock(seconds: float) -> str:
+    """Return a number of seconds as a time that `CLOCK` matches."""
+    minutes, rest = divmod(round(abs(seconds), 3), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{'-' * (seconds < 0)}{hours // 24} days {hours % 24}:{minutes:02}:{rest:06.3f}"
 
 
 @lru_cache
