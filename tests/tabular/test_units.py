@@ -1,5 +1,7 @@
 """Units after numbers, words for unknown numbers, and points between thousands of amounts."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -460,3 +462,21 @@ def test_values_outside_of_training_are_warned_of():
     with pytest.warns(UserWarning, match="1 of 1 row has a above any in training"):
         model.predict(pd.DataFrame({"a": [7000]}))
     model.predict(pd.DataFrame({"a": [3]}))
+
+
+def test_bare_numbers_beside_durations_are_noted():
+    since = pd.to_timedelta(range(N), unit="h")
+    model = TableClassifier(MLkNNClassifier()).fit(pd.DataFrame({"since": since}), [[0, 1]] * N)
+    assert model.guesses_ == ["since: times, in hours"]
+    sent, notes = (
+        [{"since": 12.5}, {"since": "12"}, {"since": "PT7H"}, {"since": None}],
+        list[str](),
+    )
+    features = model.read_rows(table_of_records(sent, model.schema_), notes)
+    np.testing.assert_array_equal(features["since"], [12.5, 12, 7, np.nan])
+    assert notes[0].startswith("rows: 2 of 4 rows have a bare number for since, read as hours")
+    with pytest.warns(UserWarning, match="1 of 1 row has a bare number for since"):
+        model.predict(pd.DataFrame({"since": [12.5]}))
+    with warnings.catch_warnings(action="error"):
+        model.predict(pd.DataFrame({"since": since}))
+        model.explain(pd.DataFrame({"since": since[5:6]}))

@@ -474,13 +474,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
-    def _read(self, X: Any, outside: list[str] | None = None) -> Any:
+    def _read(self, X: Any, unlike: list[str] | None = None) -> Any:
         """Return new rows as the pipeline takes them; see `Schema.read`."""
         check_is_fitted(self)
         table = RawTable.of(X)
         if table.is_matrix and table is not X:
             _check_n_features(self, table.data, reset=False)
-        return self.schema_.read(table, outside=outside)
+        return self.schema_.read(table, unlike=unlike)
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:

@@ -110,7 +110,11 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
+        is_written = name in table.units
         numbers = table.numbers(name)
+        if name in table.units and not is_written:  # times of a DataFrame
+            text = f"{name}: {in_words(table.units[name])}"
+            table.guesses.append(Guess(text, ("category", "ignore")))
         if name in table.units or not _are_identifiers(name, numbers):
             _read_as_missing(table, name, _find_sentinels(numbers), "number")
             doubts = _find_doubts(name, numbers)

@@ -10,7 +10,14 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
-from labelkin.datasets.formats._units import in_words, is_currency, ratio, ratio_to_name
+from labelkin.datasets.formats._units import (
+    in_words,
+    is_currency,
+    ratio,
+    ratio_to_name,
+    split_unit,
+    without_limit,
+)
 from labelkin.tabular._dates import (
     FIRST_YEAR,
     as_days,
@@ -138,6 +145,20 @@ def read_measured(
         _check_percentages(table, name, cells, known.unit == "%")
         cells = numbers = _convert(table, name, cells, "" if known.unit == "%" else known.unit)
     return cells, numbers
+
+
+def note_bare(table: RawTable, name: str, numbers: np.ndarray, unit: str, notes: list[str]) -> None:
+    """Add a note if numbers stand where the training rows had times or durations."""
+    if unit != "hours" or name in table.units:
+        return
+    bare = np.nan_to_num(numbers) != 0
+    if table.kind(name) == "string":
+        cells = table.strings(name)
+        bare &= [cell is not None and not split_unit(without_limit(cell))[1] for cell in cells]
+    if count := int(bare.sum()):
+        text = f"{count:,} of {plural(table.n_rows, 'row')} {'has' if count == 1 else 'have'}"
+        text += f" a bare number for {name}, read as hours, as training rows have times"
+        notes.append(f"{table.source}: {text} or durations")
 
 
 def note_outside(

@@ -22,7 +22,7 @@ from labelkin.datasets.formats._columns import (
     repeats_name,
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import UNITS, Guess
 from labelkin.tabular._categories import merge_spellings
 from labelkin.tabular._kinds import (
     Embedding,
@@ -37,6 +37,7 @@ from labelkin.tabular._kinds import (
 from labelkin.tabular._measured import (
     Measured,
     find_range,
+    note_bare,
     note_outside,
     read_column,
     read_measured,
@@ -272,16 +273,16 @@ class Schema:
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, X: Any, notes: list[str] | None = None, outside: list[str] | None = None) -> Any:
+    def read(self, X: Any, notes: list[str] | None = None, unlike: list[str] | None = None) -> Any:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
         columns, and a few numbers and dates may be words, if there are notes, which name these.
-        Remarks on values of a DataFrame outside of those of training go to `outside`, if given.
+        Remarks on values unlike those of training go to `unlike`, if given.
         """
         table, is_strict = replace(RawTable.of(X)), notes is None
         notes = [] if notes is None else notes
-        outside = notes if outside is None else outside
+        unlike = notes if unlike is None else unlike
         if not table.n_rows:
             raise table.error("it holds no rows")
         if self.columns is None:
@@ -306,6 +307,7 @@ class Schema:
         for name, kind in self.columns.items():
             if name in known:
                 cells, numbers[name] = read_measured(table, name, kind, known[name], spare, notes)
+                note_bare(table, name, numbers[name], known[name].unit, unlike)
             else:
                 cells, _ = read_column(table, name, kind, None, spare)
             is_float = cells.dtype.kind == "f"  # of strings, pandas would change the type
@@ -316,13 +318,15 @@ class Schema:
                 text = f"cells of {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
-        note_outside(table, columns, known, self.n_rows, outside)
+        note_outside(table, columns, known, self.n_rows, unlike)
         gaps = {name: int(np.isnan(numbers[name]).sum()) for name in numbers}
         present = [name for name in self.columns if name in gaps and name not in table.absent]
         gaps = {name: gaps[name] for name in present}
         with_gaps = [name for name in present if gaps[name]]
         _note_gaps(table, sum(gaps.values()), with_gaps, notes)
-        return pandas.DataFrame(found)
+        frame = pandas.DataFrame(found)
+        frame.attrs[UNITS] = {n: one.unit for n, one in known.items() if one.unit not in ("", "%")}
+        return frame
 
     def _open(self, table: RawTable) -> None:
         """Spread lists of numbers, and missing lists and objects, over the columns of the model."""

@@ -47,6 +47,9 @@ NO_YES = ("0", "1")
 
 NO_LABELS = "it holds no labels; if another array or file does, name it with y="
 
+UNITS = "labelkin units"
+"""The attribute of a DataFrame that holds the units of its numbers, by column."""
+
 # What pandas finds in a column of objects.
 _TIMES = {"time", "timedelta", "timedelta64"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", *_TIMES}
@@ -207,7 +210,9 @@ class RawTable:
             X = X.to_pandas()  # polars, or Arrow
         X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
-        return cls("X", X.set_axis(names, axis=1), names, guesses=guesses, repeats=repeats)
+        units = dict(getattr(X, "attrs", {}).get(UNITS, {}))
+        X = X.set_axis(names, axis=1)
+        return cls("X", X, names, guesses=guesses, repeats=repeats, units=units)
 
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""
