@@ -175,21 +175,6 @@ def spread_columns(
     return {one: kind for name, kind in columns.items() for one in open_names([name], names)}
 
 
-def find_constant(table: RawTable, names: Iterable[str]) -> list[str]:
-    """Return those of the columns that are empty or the same in all rows; they are left out."""
-    kinds = {name: table.kind(name) for name in names}
-    empty = [name for name, kind in kinds.items() if kind == "missing"]
-    plain = [name for name, kind in kinds.items() if kind in ("number", "string", "date")]
-    same = [name for name in plain if table.n_rows > 1 and table.column(name).nunique(False) == 1]
-    for found, text, cures in ((empty, "empty", ()), (same, "the same in all rows", ("category",))):
-        if len(found) == 1:
-            table.guesses.append(Guess(f"{found[0]} left out: it is {text}", cures))
-        elif found:
-            text = f"{len(found):,} columns left out, which are {text}: {join_names(found)}"
-            table.guesses.append(Guess(text, cures))
-    return empty + same
-
-
 def find_identifiers(table: RawTable, names: Iterable[str]) -> tuple[str, ...]:
     """Return those of the columns that tell rows apart, the best names of rows first.
 

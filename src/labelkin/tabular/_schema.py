@@ -24,11 +24,11 @@ from labelkin.datasets.formats._columns import (
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._raw_table import UNITS, Guess
 from labelkin.tabular._categories import merge_spellings
+from labelkin.tabular._constant import find_constant, note_changed
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
     Scale,
-    find_constant,
     find_identifiers,
     find_kind,
     find_title,
@@ -97,6 +97,8 @@ class Schema:
     """
     ignored: tuple[str, ...] = ()
     """All columns of the training data that are not learned from, also its labels."""
+    constant: dict[str, str] | None = None
+    """Those of them that were the same in all rows, with their value; None: not known."""
     title: str = ""
     """The column of texts by which a reader knows a row."""
     encoding: str | None = None
@@ -130,7 +132,7 @@ class Schema:
     def parents(self) -> dict[str, list[str]]:
         """Columns of an object a, ``a.b``, and of a list v, ``v_1`` to ``v_n``, by its name."""
         found = dict[str, list[str]]()
-        for name in self.feature_names or ():
+        for name in [*(self.feature_names or ()), *(self.constant or ())]:
             for dot in re.finditer(r"\.", name):
                 found.setdefault(name[: dot.start()], []).append(name)
         numbers = {*self.of_kind("number")}
@@ -267,6 +269,7 @@ class Schema:
             n_rows=table.n_rows,
             identifiers=find_identifiers(table, others),
             ignored=tuple(ignored),
+            constant={name: value for name, value in constant.items() if value},
             title=find_title(table, kinds),
             encoding=table.encoding,
         )
@@ -319,6 +322,7 @@ class Schema:
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
         note_outside(table, columns, known, self.n_rows, unlike)
+        note_changed(table, self.constant or {}, unlike)
         gaps = {name: int(np.isnan(numbers[name]).sum()) for name in numbers}
         present = [name for name in self.columns if name in gaps and name not in table.absent]
         gaps = {name: gaps[name] for name in present}
