@@ -83,7 +83,10 @@ def test_models_on_new_data(run, tmp_path):
     n_known = write_table(tmp_path / "part.csv", "0", "1", 0.4)
     run(f"fit whole.csv {KNN} --out m.labelkin")
     _, err = run("evaluate m.labelkin part.csv")
-    assert "reading part.csv: empty cells of hot, wet are unknown labels (--missing-labels)" in err
+    assert (
+        "reading labels of part.csv: empty cells of hot, wet are unknown labels (--missing-labels)"
+        in err
+    )
     assert f"{n_known} of {2 * N} labels are known" in err
     found = json.loads(run("evaluate m.labelkin part.csv --missing-labels drop --json")[0])
     assert found["rows"] < N

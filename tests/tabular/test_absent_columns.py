@@ -1,4 +1,4 @@
-"""New rows that lack some of the columns that a model was fitted on."""
+"""New rows that lack some of the columns that a model was fitted on, or differ in others."""
 
 import json
 import re
@@ -11,6 +11,7 @@ pd = pytest.importorskip("pandas")
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import RawTable, read_table
+from labelkin.persistence import load_model, save_model
 from labelkin.tabular import Schema, find_training_data, table_of_records
 
 N = 40
@@ -166,3 +167,30 @@ def test_records_with_fields_in_a_list(tmp_path):
     assert "who left out: it holds lists" in [guess.text for guess in training.guesses]
     found = training.schema.read(table_of_records(rows[7:9], training.schema), [])
     assert found["custom.n"].tolist() == [7, 8]
+
+
+def test_other_values_of_columns_that_were_the_same_are_noted(tmp_path):
+    """From files, requests and DataFrames; not those of columns that are ignored or were empty."""
+    same = {"unit": "kg", "year": 2024, "day": pd.Timestamp("2025-01-31"), "load": "5 kg"}
+    table = pd.DataFrame({"x": np.arange(40) % 7, **same, "empty": None, "own": "a"})
+    classifier = TableClassifier(MLkNNClassifier(3), columns={"own": "ignore"})
+    save_model(classifier.fit(table, [[0, 1], [1, 0]] * 20), tmp_path / "m.labelkin")
+    model, notes = load_model(tmp_path / "m.labelkin"), []
+    alike = table[:3].assign(unit=[" KG", "kg", None], year=["2024", None, 2024.0], own="b")
+    model.read_rows(RawTable.of(alike.assign(day="2025-01-31", empty=1)), notes)
+    assert notes == []
+    new = table[:4].assign(unit=["lb", "kg", "oz", "lb"], year=[2024, None, 2024, 2025], load="5 g")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    form = "{} is '{}' in all training rows and not used; {} others: {}"
+    expected = [
+        form.format("unit", "kg", "3 of 4 rows have", "'lb', 'oz'"),
+        form.format("year", "2024", "1 of 4 rows has", "'2025'"),
+        form.format("load", "5 kg", "4 of 4 rows have", "'5 g'"),
+    ]
+    records = json.loads(new.to_json(orient="records", date_format="iso"))
+    forms = [read_table(tmp_path / "new.csv", **model.schema_.reading), new]
+    for rows in [*forms, table_of_records(records, model.schema_)]:
+        model.read_rows(RawTable.of(rows), notes := [])
+        assert [note.partition(": ")[2] for note in notes] == expected
+    with pytest.warns(UserWarning, match="unit is 'kg' in all training rows"):
+        model.predict(new[["x", "unit"]])

@@ -1103,3 +1103,42 @@ def test_missing_dates_are_counted():
     notes = []
     find(data).read(table(when=["unbekannt", None, "3.3.2025"], x=[1.5, 2, 3]), notes)
     assert any("2 missing values in when" in note for note in notes)
+
+
+@pytest.mark.parametrize("size", [1, 10**3, 10**6, 10**9])
+def test_times_since_1970_are_dates_where_dates_are_expected(size, tmp_path):
+    """In training with the kind given, and in new rows, of a file, a request or a DataFrame."""
+    times, y = pd.date_range("2025-01-01", periods=60, freq="31h"), [0, 1] * 30
+    cells = [int(when.timestamp()) * size for when in times]
+    (tmp_path / "t.csv").write_text("\n".join(["when,x,y", *(f"{c},{c % 7},0" for c in cells)]))
+    dates = find(table(when=times, x=np.arange(60) / 7, y=y))
+    numbers = find_training_data(table(when=cells, x=np.arange(60) / 7, y=y), "y")
+    given = find(table(when=cells, x=np.arange(60) / 7, y=y), columns={"when": "date"})
+    assert given.columns["when"] == "date"
+    for schema in (dates, given):
+        request = [{"when": cell, "x": 1} for cell in cells]
+        file = read_table(tmp_path / "t.csv", **schema.reading)
+        frame = table(when=np.array(cells, dtype=float), x=1.0)
+        for new in (file, table_of_records(request, schema), frame):
+            read = pd.to_datetime(schema.read(new, [])["when"], utc=True)
+            assert (read == pd.Series(times.tz_localize("UTC"))).all()
+    unit = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}[size]
+    assert Guess(f"when may be {unit} since 1970", ("date",)) in numbers.guesses
+    with pytest.raises(FormatError, match=rf"{unit} since 1970; fit .* columns={{'when': 'date'}}"):
+        numbers.schema.read(table(when=times, x=1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("phone", 1.5e9, 1.8e9),
+        ("ean", 4e12, 4.4e12),
+        ("user_id", 1.6e12, 1.7e12),
+        ("code", 1e12, 2e12),
+        ("tweet", 1e18, 1.7e18),
+    ],
+)
+def test_long_numbers_are_not_taken_for_times(name, low, high):
+    cells = np.random.default_rng(0).integers(int(low), int(high), 60)
+    data = table(x=np.arange(60) / 7, y=[0, 1] * 30, **{name: cells})
+    assert not any("1970" in guess.text for guess in find_training_data(data, "y").guesses)

@@ -1,5 +1,7 @@
 """Units after numbers, words for unknown numbers, and points between thousands of amounts."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -259,6 +261,7 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} mmol/l", {"7 µmol/L": 0.007, "7 µmol/ml": 7, "0,7 mmol/dl": 7}),
         ("{} km/h", {"10 m/s": 36}),
         ("{} mol", {"7 mmol": 0.007}),
+        ("{} days", {"PT216000S": 2.5, "PT864000000S": 10_000, "P-2DT12H0M0S": -1.5}),
         ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
         ("{}:30", {"90 min": 1.5, "1 day": 24}),
         ("{} mW", {"3 MW": 3e9, "3 mW": 3}),
@@ -501,3 +504,21 @@ def test_values_outside_of_training_are_warned_of():
         model.predict(pd.DataFrame({"a": [7000]}))
     model.predict(pd.DataFrame({"a": [3]}))
     model.explain(pd.DataFrame({"a": [7000]}))
+
+
+def test_bare_numbers_beside_durations_are_noted():
+    since = pd.to_timedelta(range(N), unit="h")
+    model = TableClassifier(MLkNNClassifier()).fit(pd.DataFrame({"since": since}), [[0, 1]] * N)
+    assert model.guesses_ == ["since: times, in hours"]
+    sent, notes = (
+        [{"since": 12.5}, {"since": "12"}, {"since": "PT7H"}, {"since": None}],
+        list[str](),
+    )
+    features = model.read_rows(table_of_records(sent, model.schema_), notes)
+    np.testing.assert_array_equal(features["since"], [12.5, 12, 7, np.nan])
+    assert notes[0].startswith("rows: 2 of 4 rows have a bare number for since, read as hours")
+    with pytest.warns(UserWarning, match="1 of 1 row has a bare number for since"):
+        model.predict(pd.DataFrame({"since": [12.5]}))
+    with warnings.catch_warnings(action="error"):
+        model.predict(pd.DataFrame({"since": since}))
+        model.explain(pd.DataFrame({"since": since[5:6]}))

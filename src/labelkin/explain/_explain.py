@@ -426,6 +426,7 @@ def explain_parts(
     rows: Any = [one[""] for one in changed] if is_text else None
     if rows is None:
         rows = import_optional("pandas").DataFrame(changed, columns=row.columns)
+        rows.attrs = row.attrs
     try:
         effects = effects_of_changes(proba, rows, len(changed))
     except ValueError as error:

@@ -217,6 +217,7 @@ _SCHEMA = {
     "gaps": bool,
     "zero_based": (None, bool),
     "ignored": [str],
+    "constant": (None, {str: str}),
     "title": str,
     "decimal": (None, {".", ","}),
     "trend": bool,

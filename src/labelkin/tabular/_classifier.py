@@ -80,8 +80,9 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         written as 0 and 1 (or yes and no), and mean no where only 1, yes or x is written. An empty
         cell of a column of tags means that a row has none, unless this parameter is given.
     columns : dict of str to str, default=None
-        Kinds of columns, by name: "number", "category", "text", "date", "day_first_date" (where
-        3/4/2025 is in April) or "ignore". The kinds of other columns are found. The `schema_` of
+        Kinds of columns, by name: "number", "category", "text", "date" (also numbers of seconds,
+        milli-, micro- or nanoseconds since 1970), "day_first_date" (where 3/4/2025 is in April) or
+        "ignore". The kinds of other columns are found. The `schema_` of
         another classifier is accepted as well: columns are then prepared as there.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
@@ -477,13 +478,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
-    def _read(self, X: Any, outside: list[str] | None = None) -> Any:
+    def _read(self, X: Any, unlike: list[str] | None = None) -> Any:
         """Return new rows as the pipeline takes them; see `Schema.read`."""
         check_is_fitted(self)
         table = RawTable.of(X)
         if table.is_matrix and table is not X:
             _check_n_features(self, table.data, reset=False)
-        return self.schema_.read(table, outside=outside)
+        return self.schema_.read(table, unlike=unlike)
 
     def _predict(self, method: str, X: Any) -> Any:
         if self.device in (None, "cpu") and self._decision is None:

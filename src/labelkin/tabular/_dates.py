@@ -73,6 +73,11 @@ _MONTHS = {
 }  # fmt: skip
 
 
+PER_SECOND = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanoseconds": 10**9}
+"""The units of times since 1970, as computers write them."""
+# 1740787200, 1740787200.5 or 1.7407872e+18.
+_EPOCH = re.compile(r"\s*(?:\d{9,19}(?:\.\d*)?|[1-9]\.\d+[eE]\+?\d{1,2})\s*", re.ASCII)
+_EPOCHS = 631_152_000, 2_871_763_200  # seconds: the years 1990 to 2060
 _FULL_YEAR = re.compile(r"[12]\d{3}")
 FIRST_YEAR = 1970
 """Years of two digits are 1970 to 2069 where nothing else is known."""
@@ -105,6 +110,27 @@ def parse_dates(
     return [
         None if cell is None else parse_date(cell, day_first, zone, first_year) for cell in cells
     ]
+
+
+def epoch_unit(low: float, high: float, limits: tuple[float, float] = _EPOCHS) -> str:
+    """Return the unit in which numbers are times since 1970, such as milliseconds.
+
+    These are between the `limits`, in seconds; nothing is returned if they are in no unit.
+    """
+    found = PER_SECOND.items()
+    return next((u for u, n in found if limits[0] * n <= low <= high < limits[1] * n), "")
+
+
+def write_epochs(cells: Iterable[str | None]) -> np.ndarray:
+    """Return cells with times since 1970 as dates in UTC."""
+    return np.array([cell and _write_epoch(cell) for cell in cells], dtype=object)
+
+
+def _write_epoch(cell: str) -> str:
+    number = float(cell) if _EPOCH.fullmatch(cell) else 0.0
+    unit = epoch_unit(number, number)
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    return str(start + timedelta(seconds=number / PER_SECOND[unit])) if unit else cell
 
 
 def have_full_years(dates: Iterable[str]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -28,12 +29,15 @@ from labelkin.datasets.formats._units import (
     split_units,
 )
 from labelkin.tabular._dates import (
+    PER_SECOND,
+    epoch_unit,
     find_day_first,
     find_first_year,
     have_full_years,
     needs_order,
     parse_date,
     parse_dates,
+    write_epochs,
 )
 from labelkin.tabular._text import count_words, has_words
 
@@ -76,6 +80,7 @@ _IDENTIFIER_NAME = re.compile(
 )
 # Columns whose values, if they recur, are of persons or things that have several rows.
 _GROUP_NAME = re.compile(r"(?i:(^|[\W_])ids?$)|[a-z](Id|ID)$")
+_TIME_NAME = re.compile(r"(?i:time|date|stamp|epoch|unix|zeit|datum)|(^|[\W_])(t|ts|at)$|[a-z]At$")
 _FOLD_NAME = re.compile(r"(?i:(^|[\W_])(fold|split)$)")
 # Columns by which people know rows, in English, German, French, Spanish, Italian, Portuguese,
 # Dutch, Polish, Russian, Chinese and Japanese; only a whole name is one of those of `_NAME`.
@@ -103,20 +108,25 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
     kind = table.kind(name)
     if given == "number" and kind == "string":
         _holds_numbers(table, name, is_certain=True)
-    if given in ("date", "day_first_date") and kind == "string":
+    if given in ("date", "day_first_date") and kind in ("string", "number"):
         _holds_dates(table, name, given)
     if given is not None:
         return None if given == "ignore" else given  # type: ignore[return-value]
     if table.column(name).dtype == "category":
         return "category"
     if kind == "number":
+        is_written = name in table.units
         numbers = table.numbers(name)
+        if name in table.units and not is_written:  # times of a DataFrame
+            text = f"{name}: {in_words(table.units[name])}"
+            table.guesses.append(Guess(text, ("category", "ignore")))
         if name in table.units or not _are_identifiers(name, numbers):
             _read_as_missing(table, name, _find_sentinels(numbers), "number")
             doubts = _find_doubts(name, numbers)
-            table.guesses += doubts or _find_codes(name, numbers)
+            table.guesses += doubts or _find_codes(name, numbers) or _find_epochs(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
+        table.guesses += _find_epochs(name, numbers)
         return None
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
@@ -169,21 +179,6 @@ def spread_columns(
             columns |= dict.fromkeys(parts, "number")
     names = table.names or []
     return {one: kind for name, kind in columns.items() for one in open_names([name], names)}
-
-
-def find_constant(table: RawTable, names: Iterable[str]) -> list[str]:
-    """Return those of the columns that are empty or the same in all rows; they are left out."""
-    kinds = {name: table.kind(name) for name in names}
-    empty = [name for name, kind in kinds.items() if kind == "missing"]
-    plain = [name for name, kind in kinds.items() if kind in ("number", "string", "date")]
-    same = [name for name in plain if table.n_rows > 1 and table.column(name).nunique(False) == 1]
-    for found, text, cures in ((empty, "empty", ()), (same, "the same in all rows", ("category",))):
-        if len(found) == 1:
-            table.guesses.append(Guess(f"{found[0]} left out: it is {text}", cures))
-        elif found:
-            text = f"{len(found):,} columns left out, which are {text}: {join_names(found)}"
-            table.guesses.append(Guess(text, cures))
-    return empty + same
 
 
 def find_identifiers(table: RawTable, names: Iterable[str]) -> tuple[str, ...]:
@@ -250,6 +245,26 @@ def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
     if values[0] >= 1900 and values[-1] < 2100:
         return []
     return [Guess(f"{name}: numbers, of which only {len(values)} differ", ("category",))]
+
+
+def _find_epochs(name: str, numbers: np.ndarray) -> list[Guess]:
+    """Return a guess if many different numbers may be times since 1970.
+
+    They begin with 1, as those since 2001 do, are at most a few years from now, and span a day or
+    more. Seconds are whole minutes unless the column is named like a time, as phone numbers have
+    ten digits, too; nanoseconds are whole microseconds, as identifiers are not.
+    """
+    values = np.unique(numbers[np.isfinite(numbers)])
+    if len(values) <= MAX_CATEGORIES or (values % 1).any() or _IDENTIFIER_NAME.search(name):
+        return []
+    limits = 1e9, (date.today().year - 1965) * 365.25 * 86_400
+    unit = epoch_unit(values[0], values[-1], limits)
+    steps = {"seconds": 1 if _TIME_NAME.search(name) else 60, "nanoseconds": 1_000}
+    if not unit or (values % steps.get(unit, 1)).any():
+        return []
+    if np.ptp(values) < 86_400 * PER_SECOND[unit]:
+        return []
+    return [Guess(f"{name} may be {unit} since 1970", ("date",))]
 
 
 def find_title(table: RawTable, kinds: Mapping[str, Kind]) -> str:
@@ -368,9 +383,10 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     """Return the kind of a column of dates; None: it holds others.
 
     A few words among many dates are missing values, and so is one word, such as open, in at most
-    half of the cells; and all words, if the kind is `given`.
+    half of the cells. If the kind is `given`, so are all words, and times since 1970 are dates.
     """
-    values = [v for v in table.strings(name) if v is not None and not is_unknown(v)]
+    cells = write_epochs(table.strings(name)) if given else table.strings(name)
+    values = [v for v in cells if v is not None and not is_unknown(v)]
     short = {value for value in values if len(value) <= _MAX_DATE}
     dates = {value for value in short if parse_date(value, True) or parse_date(value, False)}
     others = [value for value in values if value not in dates]
@@ -378,7 +394,7 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     share = 0.5 if len({*others}) == 1 else _MAX_WORDS
     if day_first is None or (len(others) > share * len(values) and not given):
         return None
-    unknown = [v for v in table.strings(name) if v and is_unknown(v) and v.strip() not in MISSING]
+    unknown = [v for v in cells if v and is_unknown(v) and v.strip() not in MISSING]
     _read_as_missing(table, name, [*others, *unknown])
     if given:
         return None

@@ -10,17 +10,27 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
-from labelkin.datasets.formats._units import in_words, is_currency, ratio, ratio_to_name
+from labelkin.datasets.formats._units import (
+    in_words,
+    is_currency,
+    ratio,
+    ratio_to_name,
+    split_unit,
+    without_limit,
+)
 from labelkin.tabular._dates import (
     FIRST_YEAR,
     as_days,
     as_zone,
+    epoch_unit,
+    find_day_first,
     find_first_year,
     find_zone,
     has_order,
     is_one_month,
     parse_date,
     parse_dates,
+    write_epochs,
 )
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import TRUTH
@@ -52,10 +62,12 @@ class Measured:
         """Return what a column of this kind has; `is_given`: the user chose the kind."""
         found = cls(unit=table.units.get(name, ""), words=tuple(table.words.get(name, ())))
         if kind != "number":
-            is_open = kind == "date" and not is_given and not has_order(table.strings(name))
-            first_year = find_first_year(table.strings(name), kind == "day_first_date")
-            found = replace(found, is_year_first=is_open, first_year=first_year)
-            found = replace(found, zone=_zone_of(table, name))
+            cells = write_epochs(table.strings(name))
+            is_open = kind == "date" and not is_given and not has_order(cells)
+            first_year = find_first_year(cells, kind == "day_first_date")
+            zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
+            zone = zone if as_zone(zone) else find_zone(cells)
+            found = replace(found, is_year_first=is_open, first_year=first_year, zone=zone)
         values = read_column(table, name, kind, found)[1]
         found = replace(found, range=find_range(values), gaps=bool(np.isnan(values).any()))
         signs = table.percent_signs(name) if kind == "number" else None
@@ -100,6 +112,7 @@ def read_column(
         return cells, None
     day_first = is_turned != (kind == "day_first_date")
     to, words = as_zone(known.zone), table.words.get(name, [])
+    cells = write_epochs(cells)
     cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
     dates = parse_dates(cells, day_first, to, known.first_year)
     days = as_days(dates)
@@ -131,6 +144,8 @@ def read_measured(
         truth = {cell: TRUTH.get((cell or "").strip().casefold()) for cell in table.strings(name)}
         words = {cell: f"{value:g}" for cell, value in truth.items() if cell and value is not None}
         table.data = table.data.assign(**{name: table.column(name).replace(words)})
+    if kind == "number" and table.kind(name) in ("string", "date"):
+        _check_numbers(table, name, known)
     is_open = known.is_year_first and table.kind(name) == "string"
     is_turned = is_open and _is_day_first(table, name, notes)
     cells, numbers = read_column(table, name, kind, known, spare, is_turned)
@@ -138,6 +153,20 @@ def read_measured(
         _check_percentages(table, name, cells, known.unit == "%")
         cells = numbers = _convert(table, name, cells, "" if known.unit == "%" else known.unit)
     return cells, numbers
+
+
+def note_bare(table: RawTable, name: str, numbers: np.ndarray, unit: str, notes: list[str]) -> None:
+    """Add a note if numbers stand where the training rows had times or durations."""
+    if unit != "hours" or name in table.units:
+        return
+    bare = np.nan_to_num(numbers) != 0
+    if table.kind(name) == "string":
+        cells = table.strings(name)
+        bare &= [cell is not None and not split_unit(without_limit(cell))[1] for cell in cells]
+    if count := int(bare.sum()):
+        text = f"{count:,} of {plural(table.n_rows, 'row')} {'has' if count == 1 else 'have'}"
+        text += f" a bare number for {name}, read as hours, as training rows have times"
+        notes.append(f"{table.source}: {text} or durations")
 
 
 def note_outside(
@@ -187,12 +216,6 @@ def note_outside(
         notes.append(f"{table.source}: {text}")
 
 
-def _zone_of(table: RawTable, name: str) -> str:
-    """Return the time zone of a column of dates, or their offset from UTC; empty: none, or many."""
-    zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
-    return zone if as_zone(zone) else find_zone(table.strings(name))
-
-
 def _convert(table: RawTable, name: str, numbers: np.ndarray, to: str) -> np.ndarray:
     """Return numbers in the unit of training; those without one are taken as they are.
 
@@ -229,6 +252,16 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
         of = "percentages" if expected else "numbers that are no percentages"
         text = f"column {shorten(name)} holds {of}, and {shown} in row {row + 1} has {has}"
         raise table.error(text)
+
+
+def _check_numbers(table: RawTable, name: str, known: Measured) -> None:
+    """Refuse dates where the training rows had numbers that may be dates."""
+    unit = epoch_unit(*known.range) if known.range else ""
+    for row, cell in enumerate(table.strings(name) if unit else (), start=1):
+        if cell and find_day_first([cell]) is not None:
+            text = f"column {shorten(name)} holds {shorten(cell, 30)} in row {row}, and the model "
+            text += f"was fitted on numbers, which may be {unit} since 1970; fit the model with "
+            raise table.error(f"{text}columns={{{name!r}: 'date'}}", "columns")
 
 
 def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:

@@ -24,10 +24,11 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     """Return rows, such as those of a JSON request, as a table that `Schema.read` takes.
 
     A row maps columns to values; a column that it lacks is missing there, as is None. Identifiers
-    are kept, too. For a schema of a matrix, a row may also be a list of all its numbers, or nested
-    lists. As in a file, a field of a nested object is the column ``a.b``, missing where a is None,
-    a text may be a number with a decimal comma, and one object may hold the rows in one of its
-    fields. Errors call the rows `source`.
+    are kept, too, and so are columns that were the same in all training rows. For a schema of a
+    matrix, a row may also be a list of all its numbers, or nested lists. As in a file, a field of a
+    nested object is the column ``a.b``, missing where a is None, a text may be a number with a
+    decimal comma, and one object may hold the rows in one of its fields. Errors call the rows
+    `source`.
     """
     is_matrix = schema.columns is None
     names = schema.matrix_names if is_matrix else [*(schema.columns or ())]
@@ -36,7 +37,8 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if len(rows) * len(names) > _MAX_VALUES:
         raise FormatError(source, f"{len(rows):,} rows of {len(names):,} values are too many")
     parents = schema.parents
-    records, known = [], {*names, *schema.identifiers}
+    records, others = [], [*schema.identifiers, *(schema.constant or ())]
+    known = {*names, *others}
     for number, row in enumerate(rows, start=1):
         if isinstance(row, dict) and schema.feature_names is not None:
             record = dict(_flatten(row, parents))
@@ -72,7 +74,9 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
         if record.keys().isdisjoint(names):
             text = f"row {number} has none of the columns {join_names(names)}"
             raise FormatError(source, text)
-    names += [name for name in schema.identifiers if name in given]
+    for name in [name for name in others if name in given]:
+        are_plain = not any(isinstance(record.get(name), list | dict) for record in records)
+        names += [name] if are_plain else []
     cells = {}
     for name in names:
         values = enumerate((record.get(name) for record in records), start=1)

@@ -22,13 +22,13 @@ from labelkin.datasets.formats._columns import (
     repeats_name,
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
-from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._raw_table import UNITS, Guess
 from labelkin.tabular._categories import merge_spellings
+from labelkin.tabular._constant import find_constant, note_changed
 from labelkin.tabular._kinds import (
     Embedding,
     Kind,
     Scale,
-    find_constant,
     find_identifiers,
     find_kind,
     find_title,
@@ -37,6 +37,7 @@ from labelkin.tabular._kinds import (
 from labelkin.tabular._measured import (
     Measured,
     find_range,
+    note_bare,
     note_outside,
     read_column,
     read_measured,
@@ -96,6 +97,8 @@ class Schema:
     """
     ignored: tuple[str, ...] = ()
     """All columns of the training data that are not learned from, also its labels."""
+    constant: dict[str, str] | None = None
+    """Those of them that were the same in all rows, with their value; None: not known."""
     title: str = ""
     """The column of texts by which a reader knows a row."""
     encoding: str | None = None
@@ -129,7 +132,7 @@ class Schema:
     def parents(self) -> dict[str, list[str]]:
         """Columns of an object a, ``a.b``, and of a list v, ``v_1`` to ``v_n``, by its name."""
         found = dict[str, list[str]]()
-        for name in self.feature_names or ():
+        for name in [*(self.feature_names or ()), *(self.constant or ())]:
             for dot in re.finditer(r"\.", name):
                 found.setdefault(name[: dot.start()], []).append(name)
         numbers = {*self.of_kind("number")}
@@ -266,22 +269,23 @@ class Schema:
             n_rows=table.n_rows,
             identifiers=find_identifiers(table, others),
             ignored=tuple(ignored),
+            constant={name: value for name, value in constant.items() if value},
             title=find_title(table, kinds),
             encoding=table.encoding,
         )
 
     # --- reading ----------------------------------------------------------------------------
 
-    def read(self, X: Any, notes: list[str] | None = None, outside: list[str] | None = None) -> Any:
+    def read(self, X: Any, notes: list[str] | None = None, unlike: list[str] | None = None) -> Any:
         """Return the features of a table in the form the pipeline takes; remarks go to `notes`.
 
         They are a DataFrame of numbers and strings or, of a matrix, a matrix. A table may lack some
         columns, and a few numbers and dates may be words, if there are notes, which name these.
-        Remarks on values of a DataFrame outside of those of training go to `outside`, if given.
+        Remarks on values unlike those of training go to `unlike`, if given.
         """
         table, is_strict = replace(RawTable.of(X)), notes is None
         notes = [] if notes is None else notes
-        outside = notes if outside is None else outside
+        unlike = notes if unlike is None else unlike
         if not table.n_rows:
             raise table.error("it holds no rows")
         if self.columns is None:
@@ -306,6 +310,7 @@ class Schema:
         for name, kind in self.columns.items():
             if name in known:
                 cells, numbers[name] = read_measured(table, name, kind, known[name], spare, notes)
+                note_bare(table, name, numbers[name], known[name].unit, unlike)
             else:
                 cells, _ = read_column(table, name, kind, None, spare)
             is_float = cells.dtype.kind == "f"  # of strings, pandas would change the type
@@ -316,13 +321,16 @@ class Schema:
                 text = f"cells of {name} read as missing: {join_names(others, 3)}"
                 notes.append(f"{table.source}: {text}")
         columns = [(name, self.columns[name], numbers[name]) for name in numbers]
-        note_outside(table, columns, known, self.n_rows, outside)
+        note_outside(table, columns, known, self.n_rows, unlike)
+        note_changed(table, self.constant or {}, unlike)
         gaps = {name: int(np.isnan(numbers[name]).sum()) for name in numbers}
         present = [name for name in self.columns if name in gaps and name not in table.absent]
         gaps = {name: gaps[name] for name in present}
         with_gaps = [name for name in present if gaps[name]]
         _note_gaps(table, sum(gaps.values()), with_gaps, notes)
-        return pandas.DataFrame(found)
+        frame = pandas.DataFrame(found)
+        frame.attrs[UNITS] = {n: one.unit for n, one in known.items() if one.unit not in ("", "%")}
+        return frame
 
     def _open(self, table: RawTable) -> None:
         """Spread lists of numbers, and missing lists and objects, over the columns of the model."""

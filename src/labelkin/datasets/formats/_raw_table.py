@@ -48,6 +48,9 @@ NO_YES = ("0", "1")
 
 NO_LABELS = "it holds no labels; if another array or file does, name it with y="
 
+UNITS = "labelkin units"
+"""The attribute of a DataFrame that holds the units of its numbers, by column."""
+
 # What pandas finds in a column of objects.
 _TIMES = {"time", "timedelta", "timedelta64"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "boolean", "decimal", *_TIMES}
@@ -214,10 +217,11 @@ class RawTable:
             X = X.set_axis([name or "" for name in join_headers(upper, lower)], axis=1)
         X = open_objects(X)
         names, guesses, repeats = name_columns([str(name) or None for name in X.columns], "X")
+        units = dict(getattr(X, "attrs", {}).get(UNITS, {}))
         X = X.set_axis(names, axis=1)
         words = [name for name in names if str(X[name].dtype).startswith("dictionary")]
         X = X.astype(dict.fromkeys(words, "category"))  # of Arrow
-        return cls("X", X, names, guesses=guesses, repeats=repeats)
+        return cls("X", X, names, guesses=guesses, repeats=repeats, units=units)
 
     def error(self, message: str, *arguments: str) -> FormatError:
         """Return an error that names the file; `arguments` are those that the message mentions."""

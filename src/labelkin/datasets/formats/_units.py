@@ -19,14 +19,17 @@ _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
 _SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²"}
 CLOCK = re.compile(
-    r"\s*+(-?)(?:(\d{1,6}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
+    r"\s*+(-?)(?:(\d{1,9}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
     r"(?:\s*+([AaPp])\.?[Mm]\.?|\s*+Uhr|\s*+h)?\s*",
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
 _HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?h\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
 _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
-_ISO = re.compile(r"\s*P(?:(\d+)D)?T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?\s*")
+# PT22510800S as polars writes it, P1DT2H0M0S and P-1DT23H0M0S as pandas does.
+_ISO = re.compile(
+    r"\s*(-?)P(?:(-?\d+)D)?T(?=-?\d)(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?\s*"
+)
 _LIMIT = re.compile(
     r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
 )
@@ -116,9 +119,11 @@ def split_unit(cell: str) -> tuple[str, str]:
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
-    if duration := _ISO.fullmatch(cell):  # as pandas writes it in JSON
-        days, hours, minutes, seconds = (float(part or 0) for part in duration.groups())
-        cell = _as_clock(24 * days + hours + minutes / 60 + seconds / 3600)
+    if duration := _ISO.fullmatch(cell):
+        sign, *counts = duration.groups()
+        sizes = zip(counts, (86_400, 3_600, 60, 1), strict=True)
+        seconds = sum(float(count or 0) * size for count, size in sizes)
+        cell = _as_clock(-seconds if sign else seconds)
     elif written := _HOURS_MINUTES.fullmatch(cell):
         cell = f"{written[1]}:{written[2] or written[3]}"
     elif parts := _duration(cell):
@@ -155,15 +160,14 @@ def _duration(cell: str) -> tuple[str, str] | None:
     hours = sum(int(number) * size for (number, _), size in zip(parts, sizes, strict=True))
     if min(sizes) > 168:
         return f"{hours / 730.5:.0f}", "months"
-    return (_as_clock(hours), "hours") if min(sizes) else None
+    return (_as_clock(3600 * hours), "hours") if min(sizes) else None
 
 
-def _as_clock(hours: float) -> str:
-    """Return a number of hours as `CLOCK` matches it."""
-    seconds = round(3600 * hours, 3)
-    minutes = seconds // 60
-    time = f"{minutes // 60 % 24:.0f}:{minutes % 60:02.0f}:{seconds % 60:06.3f}"
-    return f"{seconds // 86_400:.0f} days {time.removesuffix('.000')}"
+def _as_clock(seconds: float) -> str:
+    """Return a number of seconds as a time that `CLOCK` matches."""
+    minutes, rest = divmod(round(abs(seconds), 3), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{'-' * (seconds < 0)}{hours // 24} days {hours % 24}:{minutes:02}:{rest:06.3f}"
 
 
 def _hours(unit: str) -> float:
