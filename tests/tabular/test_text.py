@@ -182,7 +182,6 @@ def test_texts_of_single_words_have_no_pairs():
 @pytest.mark.parametrize(
     ("n_texts", "length", "n_labels", "expected"),
     [
-        (2_000, 70, 28, ()),  # too few
         (43_410, 68, 28, ("pairs", "parts")),
         (9_743, 428, 28, ("pairs", "parts")),
         (9_743, 428, 363, ()),  # too long a fit

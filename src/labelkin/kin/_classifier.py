@@ -203,7 +203,8 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     True
     """
 
-    _fits_blocks = _fits_unknown = _uses_ngrams = _scales_columns = True
+    _fits_blocks = _fits_unknown = _scales_columns = True
+    _fewest_ngram_rows = 10_000  # with fewer texts there is time for trees, which are worth more
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],

@@ -47,7 +47,9 @@ class Limits:
     flops: float = 2.5e10
     """Operations per second of the members' products and factorisations, on one core."""
     tree_tests: float = 1e7
-    """Rows times features tried times trees per second, on the same core."""
+    """Rows times features tried times trees per second, on the same core..."""
+    text_tree_tests: float = 5e7
+    """... and of texts, whose features are mostly 0."""
     linear_values: float = 5e6
     """Values that are not zero, times batches of 64 labels, that a logistic regression fits per
     second, on the same core."""
@@ -332,7 +334,8 @@ class Planner:
         tried = max(1, int(k**0.75))  # features at a node, between all and the usual root
         parameters = {"max_features": tried, "min_samples_leaf": limits.leaf}
         n_trees = self.n_trees or limits.n_trees
-        seconds = n_trees * n * tried / limits.tree_tests
+        tests = limits.text_tree_tests if "root" in self.rows else limits.tree_tests
+        seconds = n_trees * n * tried / tests
         if "root" not in self.rows and q * seconds <= limits.seconds / 25:
             # In one thread: those of scikit-learn swap the filters of warnings without a lock, and
             # some of thousands of short tasks would warn.

@@ -106,7 +106,8 @@ class MultiLabelLogisticRegression(CallbackSupportMixin, ExplainMixin, MultiLabe
     """
 
     _fitted_array = "intercept_"
-    _fits_blocks = _fits_unknown = _uses_ngrams = True
+    _fits_blocks = _fits_unknown = True
+    _fewest_ngram_rows = 3_000
     _parameter_constraints: dict = {
         "C": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "calibrate": ["boolean", StrOptions({"auto"})],

@@ -97,9 +97,10 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         similar embeddings, which helps most with few or short texts.
     ngrams : {"auto", "none"}, default="auto"
         Whether texts have pairs of words and parts of words of 2 to 5 characters beside their
-        words: with "auto", from 3,000 rows on, if the classifier is a Kin ensemble or a
-        `MultiLabelLogisticRegression` and the numbers of texts and labels allow for it. They help
-        with many rows, and with spelling mistakes and inflected words.
+        words: with "auto", from 3,000 rows on if the classifier is a
+        `MultiLabelLogisticRegression`, and from 10,000 rows on if it is a Kin ensemble, if the
+        numbers of texts and labels allow for it. They help with many rows, and with spelling
+        mistakes and inflected words.
     trend : bool, default=False
         Whether the year of dates is used. It helps where labels change over time and new rows are
         soon after those of training; later dates have the year of the last of these.

@@ -85,7 +85,7 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
         return Pipeline([*_chain(*steps).steps, ("classifier", classifier)])
     scale = schema.scale
     if scale == "auto":  # columns of numbers alone
-        has_own = classifier is None or _any_has(classifier, "_scales_columns")
+        has_own = classifier is None or any(_marks(classifier, "_scales_columns"))
         scale = "none" if has_own else "robust"
     numbers, texts = _number_steps(scale), schema.of_kind("text")
     encoder = CategoryEncoder(handle_unknown="ignore")
@@ -108,7 +108,7 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     if texts and schema.embedding == "auto" and can_embed():
         embedding = _with_strings("embedding", TextEmbedding())
         parts += [(f"{_MEANING}{name}", embedding, [name]) for name in texts]
-    if schema.ngrams and _any_has(classifier, "_uses_ngrams"):
+    if schema.ngrams and any(schema.n_rows >= n for n in _marks(classifier, "_fewest_ngram_rows")):
         ngrams = [name for name in texts if name not in schema.unspaced]
         step = _with_strings("ngrams", NGrams(schema.ngrams))
         parts += [(f"{_NGRAMS}{name}", step, name) for name in ngrams]
@@ -125,10 +125,10 @@ def make_pipeline(schema: Schema, classifier: Any) -> Pipeline:
     return Pipeline([("features", features), ("classifier", classifier)])
 
 
-def _any_has(classifier: Any, mark: str) -> bool:
-    """Return whether a classifier, or one inside it, has a mark, such as `_uses_ngrams`."""
+def _marks(classifier: Any, mark: str) -> list[Any]:
+    """Return a mark, such as `_scales_columns`, of a classifier and of those inside it."""
     parts = [] if classifier is None else [classifier, *classifier.get_params().values()]
-    return any(getattr(part, mark, False) for part in parts)
+    return [getattr(part, mark) for part in parts if hasattr(part, mark)]
 
 
 def _count_columns(preparation: Any, classifier: Any) -> None:

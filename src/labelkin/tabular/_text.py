@@ -45,9 +45,8 @@ _KINDS: dict[str, dict[str, Any]] = {
 }
 _MOST_NGRAMS = 50_000
 _PER_CHARACTER = {"words": 0.15, "pairs": 0.15, "parts": 2.0}
-# With fewer texts, n-grams add little to words and embeddings, and to kernels nothing. With more
-# n-grams than this in all texts, they would take more than about a gigabyte.
-_FEWEST_TEXTS, _MOST_VALUES = 3_000, 4e7
+# With more n-grams than this in all texts, they would take more than about a gigabyte.
+_MOST_VALUES = 4e7
 
 # Letters of words, with the vowel signs of Indian scripts, and emojis and other pictures, which are
 # words by themselves.
@@ -192,8 +191,6 @@ def affordable_ngrams(n_texts: int, n_characters: int, n_labels: int) -> tuple[s
     """
     from labelkin.kin import Limits  # only where it is used
 
-    if n_texts < _FEWEST_TEXTS:
-        return ()
     limits, found = Limits(), []
     n_values = n_texts * STATIC_COLUMNS + n_characters * _PER_CHARACTER["words"]
     for kind in _KINDS:
