@@ -62,6 +62,7 @@ def test_names_with_a_separator():
     assert found.path("use::edit::text") == "use > use::edit > use::edit::text"
     assert guess_separator(["x", "x.y", "x.y.z"]) == "."
     assert guess_separator(["x.y", "z"]) is None
+    assert guess_separator(["Maps", "Maps."]) is None
     assert LabelHierarchy.of(None, ["x.y", "z"]).pairs() == []
     assert LabelHierarchy.of("none", ["x", "x.y"]).pairs() == []
 

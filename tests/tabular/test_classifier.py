@@ -591,9 +591,11 @@ def test_columns_of_numbers_dates_and_texts_are_read_as_in_a_spreadsheet(tmp_pat
 
 def test_labels_by_the_start_of_their_names_are_not_ignored_ones():
     table = pd.DataFrame({"x": [1, 2, 5] * 10, "q_a": [0, 1] * 15, "q_b": [1, 0, 0] * 10})
-    table["q_other"] = ["too dirty", *[None] * 29]
-    model = TableClassifier(MLkNNClassifier(3), columns={"q_other": "ignore"}).fit(table, "q_*")
+    table = table.assign(q_other=["too dirty", *[None] * 29], r_a=table["q_a"], r_b=table["q_b"])
+    columns = {"q_other": "ignore", "r_*": "ignore"}
+    model = TableClassifier(MLkNNClassifier(3), columns=columns).fit(table, "q_*")
     assert model.label_names_.tolist() == ["q_a", "q_b"]
+    assert [*model.columns_] == ["x"]
 
 
 def test_the_fields_of_an_object_are_labels():

@@ -843,7 +843,13 @@ def test_pairs_of_marks_and_letters_are_labels(words):
 
 @pytest.mark.parametrize(
     ("no", "yes"),
-    [("neg", "Pos"), ("negative", "positive"), ("absent", "present"), ("negativ", "positiv")],
+    [
+        ("neg", "Pos"),
+        ("negative", "positive"),
+        ("absent", "present"),
+        ("negativ", "positiv"),
+        ("unchecked", "Checked"),
+    ],
 )
 def test_pairs_of_findings_are_labels(no, yes):
     y = [[0, 1], [1, 1], [0, 1], [1, 1]]  # the second has one word only

@@ -231,9 +231,9 @@ def test_other_words_are_not_doubted():
 
 
 def test_spellings_and_words_for_none():
-    cells = ["Audio; video", "audio", "None", "AUDIO", "audio ;Web  site", "web site"]
+    cells = ["Audio; video", "audio", "None", "AUDIO", "audio ;Web  site", "web site."]
     found, data = find(cells, ignore_case=True, no_label=["none"])
-    assert found.names == ("audio", "video", "web site")
+    assert found.names == ("audio", "video", "web site.")
     assert found.read(data, [])[:, 0].tolist() == [1, 1, 0, 1, 1, 0]
     later = RawTable("n.csv", pd.DataFrame({"tags": ["VIDEO", "NONE"]}), ["tags"])
     notes = []

@@ -522,3 +522,13 @@ def test_bare_numbers_beside_durations_are_noted():
     with warnings.catch_warnings(action="error"):
         model.predict(pd.DataFrame({"since": since}))
         model.explain(pd.DataFrame({"since": since[5:6]}))
+
+
+def test_units_below_names_of_columns_with_words(tmp_path):
+    cells = ["n.b." if i % 9 == 4 else f"{i},{i % 10}" for i in range(N)]
+    path = write(tmp_path / "t.csv", "a;y", [" mg/l", *cells], ["", *[0, 1] * 30])
+    schema = find_training_data(path, "y").schema
+    assert schema.measured["a"].unit == "mg/l"
+    (tmp_path / "new.csv").write_text("a;y\n µg/l;\n4500,5;0\nn.b.;1\n9800,5;0\n8000,5;1\n")
+    new = read_table(tmp_path / "new.csv", expected=["a"])
+    np.testing.assert_allclose(schema.read(new, [])["a"], [4.5005, np.nan, 9.8005, 8.0005])

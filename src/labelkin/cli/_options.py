@@ -162,7 +162,10 @@ class ColumnOptions:
     ] = None
     ignore: Annotated[
         list[str] | None,
-        column_option(metavar="COLUMN", help="A column to leave out. May be repeated."),
+        column_option(
+            metavar="COLUMN",
+            help="A column to leave out (q7_*: all that begin so). May be repeated.",
+        ),
     ] = None
 
 

@@ -410,7 +410,8 @@ def guess_separator(names: Sequence[str]) -> str | None:
     """
     known = set(names)
     for separator in _SEPARATORS:
-        parents = [name.rpartition(separator)[0] for name in names if separator in name]
+        pairs = [name.rpartition(separator) for name in names]
+        parents = [parent for parent, mark, child in pairs if mark and child]  # not of Maps.
         if parents and known.issuperset(parents):
             return separator
     return None

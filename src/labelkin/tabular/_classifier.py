@@ -70,7 +70,7 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         What separates the tags of a row, [";", ","] if either does; None: it is guessed. If it is
         given, the one column that `labels` names holds tags, even if these are words like yes or 1.
     ignore_case : bool, default=False
-        Whether tags that differ by case or spaces only are one label.
+        Whether tags that differ by case, spaces or a final point only are one label.
     no_label : str or list of str, default=()
         Tags that mean that a row has no label, such as "none".
     missing_labels : {"no", "unknown", "drop"}, default=None

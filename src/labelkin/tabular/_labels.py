@@ -48,6 +48,7 @@ _NO |= {"nej", "nie", "ne", "hayır", "нет", "否", "いいえ", "لا", "☐
 TRUTH = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0) | {"+1": 1.0, "-1": -1.0}
 # Yes and no if a column has no other words; one of them alone beside empty cells is a mark.
 _FINDINGS = {"pos": "neg", "positive": "negative", "positiv": "negativ", "present": "absent"}
+_FINDINGS |= {"checked": "unchecked", "selected": "not selected"}
 _BOX = re.compile(r"\[(?:\s+|\s*(\S)\s*)\]")  # [ ] and [x]
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 # Marks on a form.
@@ -65,7 +66,7 @@ class LabelColumns:
     separator: str = ";"
     """What separates labels in that column, and in predictions."""
     ignore_case: bool = False
-    """Whether labels in it that differ by case or spaces only are one."""
+    """Whether labels in it that differ by case, spaces or a final point only are one."""
     no_label: tuple[str, ...] = ()
     """What means in it that a row has no label."""
     missing: str | None = None

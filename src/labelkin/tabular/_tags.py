@@ -60,8 +60,8 @@ def unify_spelling(
 ) -> list[list[str]]:
     """Return the tags of rows as labels, without those that mean that there is none.
 
-    Of spellings that differ by case or spaces only and are one label with `ignore_case`, that among
-    `names` is used, or else the most frequent.
+    Of spellings that differ by case, spaces or a final point only and are one label with
+    `ignore_case`, that among `names` is used, or else the most frequent.
     """
     none = {_bare(word) for word in no_label}
     kept = [[tag for tag in row if not none or _bare(tag) not in none] for row in rows]
@@ -75,8 +75,9 @@ def unify_spelling(
 
 
 def fold_case(tag: str) -> str:
-    """Return what tags have in common that differ by case or spaces only."""
-    return "".join(tag.casefold().split())
+    """Return what tags have in common that differ by case, spaces or a final point only."""
+    bare = "".join(tag.casefold().split())
+    return bare.rstrip(".") or bare
 
 
 def _bare(tag: str) -> str:
@@ -298,8 +299,8 @@ def find_doubts(
         spellings.setdefault(fold_case(tag), []).append(tag)
     if several := [same for same in spellings.values() if len(same) > 1]:
         shown = [" and ".join(f"{tag} ({counts[tag]:,})" for tag in same) for same in several]
-        text = f"labels that differ by case or spaces only are kept apart: {join_names(shown, 3)}"
-        found.append(Guess(text, ("ignore_case",), True))
+        text = "labels that differ by case, spaces or a final point only are kept apart: "
+        found.append(Guess(text + join_names(shown, 3), ("ignore_case",), True))
     if len(counts) > max(len(rows), _MANY) and 2 * counts.total() < 3 * len(counts):
         text = f"{len(counts):,} labels in {len(rows):,} rows, of which most occur once"
         found.append(Guess(f"{text}: they may be no tags", ("labels",), True))

@@ -15,7 +15,7 @@ from labelkin._utils.labels import count_without_labels
 from labelkin._utils.names import did_you_mean, join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
-from labelkin.datasets.formats._columns import Labels, normal_form, repeats_name
+from labelkin.datasets.formats._columns import Labels, normal_form, open_start, repeats_name
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.hierarchy import LabelHierarchy
 from labelkin.tabular._labels import (
@@ -182,6 +182,9 @@ def find_training_data(
         raise table.error("it has no rows")
     of_labels = {key: options.pop(key) for key in _LABEL_OPTIONS if key in options}
     labels, y = (y, None) if names_columns(y, table) else (labels, y)
+    if columns and not isinstance(columns, Schema):
+        pairs = ((open_start(str(name), table.names or []), kind) for name, kind in columns.items())
+        columns = {name: kind for names, kind in pairs for name in names}
     if y is None:
         others = {} if isinstance(columns, Schema) else columns or {}
         of_labels["others"] = {normal_form(str(name)) for name in others}

@@ -102,6 +102,13 @@ def find_columns(wanted: Iterable[str], names: Sequence[str], path: str | Path) 
     return np.array(found, dtype=np.intp)
 
 
+def open_start(name: str, names: Sequence[str]) -> list[str]:
+    """Return the columns whose names begin with q7_ for q7_*, and any other name as it is."""
+    start = normal_form(name)
+    is_start = start.endswith("*") and start not in names
+    return [one for one in names if is_start and one.startswith(start[:-1])] or [name]
+
+
 def open_names(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
     """Return the wanted columns, in the place of an object a those of its fields, such as a.b."""
     found = list[str]()
@@ -155,10 +162,8 @@ def find_labels(
         return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
     wanted = list[str]()
     for name in split_names(labels, names):
-        is_start = name.endswith("*") and normal_form(name) not in names
-        start = normal_form(name).removesuffix("*")
-        found = [one for one in names if is_start and one.startswith(start) and one not in others]
-        wanted += found or open_names([name], names)
+        found = [one for one in open_start(name, names) if one == name or one not in others]
+        wanted += open_names(found or [name], names)
     columns = find_columns(wanted, names, path)
     if not columns.size:
         raise FormatError(path, "labels= names no label column", None, "labels")

@@ -19,7 +19,7 @@ from labelkin.datasets.formats._numbers import (
     parse_number,
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
-from labelkin.datasets.formats._units import common_form
+from labelkin.datasets.formats._units import common_form, split_unit
 
 FIRST_ROWS = 50
 """Rows in which the names are looked for, and with which they are compared."""
@@ -81,8 +81,19 @@ def take_header(
         columns = [column.slice(n_rows) for column in columns]
     table = make_table(dict(zip(names, columns, strict=True)), source, guesses, options)
     found = {name: common_form(unit) for name, unit in zip(names, units, strict=False) if unit}
+    for name in [name for name in found if table.kind(name) == "string"]:
+        _write_unit(table, name, found.pop(name))
     found = {name: unit for name, unit in found.items() if table.kind(name) == "number"}
     return replace(table, repeats=repeats, units=found | table.units)
+
+
+def _write_unit(table: RawTable, name: str, unit: str) -> None:
+    """Write the unit below the name of a column beside its numbers, as they stand among words."""
+    if split_unit(f"1 {unit}")[1]:
+        cells = {cell for cell in table.strings(name) if cell}
+        bare = {cell for cell in cells if any(is_number(cell, mark) for mark in ".,")}
+        new = table.column(name).replace({cell: f"{cell} {unit}" for cell in bare})
+        table.data = table.data.assign(**{name: new})
 
 
 def _find_header(
@@ -203,7 +214,7 @@ def _find_units(columns: Sequence[Any], are_few: bool) -> list[str | None]:
     for column, cell in zip(columns, row, strict=True):
         if cell is None:
             continue
-        values = distinct_cells(column.slice(2, _SAMPLE_ROWS))
+        values = [v for v in distinct_cells(column.slice(2, _SAMPLE_ROWS)) if not is_unknown(v)]
         numbers = [value for value in values if is_number(value) or is_number(value, ",")]
         if is_number(cell) or is_unknown(cell) or cell in values or not have_digits(values):
             return []
