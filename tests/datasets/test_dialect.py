@@ -94,6 +94,14 @@ def test_a_sign_in_each_row_is_no_letter(tmp_path, encoding, cell):
     assert {*columns["x"]} == {cell}
 
 
+@pytest.mark.parametrize("unit", ["µm", "m³", "±", "§"])
+@pytest.mark.parametrize("words", ["pièce fêlée, à revoir", "låda för många"])
+def test_a_unit_in_each_row_is_no_letter(tmp_path, unit, words):
+    rows = "".join(f"{i} {unit};{words if i % 8 == 1 else ''}\n" for i in range(60))
+    columns, _ = read(tmp_path, f"x;y\n{rows}", "cp1252", as_strings=["x"])
+    assert (columns["x"][1], columns["y"][1]) == (f"1 {unit}", words)
+
+
 def test_a_given_encoding_is_kept(tmp_path):
     with pytest.raises(ValueError, match=r"NUL characters.*encoding=utf-16-le"):
         read(tmp_path, "a,b\n1,2\n", "utf-16-le")
