@@ -67,6 +67,19 @@ def test_encodings_of_scripts_are_found(tmp_path, encoding, review, city):
     assert guesses == [encoding]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "cells"),
+    [
+        ("latin-1", ["Bühler Vögel", "traité de géologie", "santé publique"]),
+        ("cp1254", ["çok güzel", "görüntü"]),
+        ("cp1252", [*["Über Götter und Bücher", "préface, éditions"] * 20, "très êtes là"]),
+    ],
+)
+def test_western_windows_is_found_where_others_read_the_same(tmp_path, encoding, cells):
+    columns, guesses = read(tmp_path, "a;b\n" + "".join(f"{c};1\n" for c in cells * 3), encoding)
+    assert (columns["a"], guesses[1:]) == (cells * 3, ["cp1252"])
+
+
 @pytest.mark.parametrize("sign", [*"äéñøßÅÜœ€£§°²³½«“”’–…¿•©"])
 def test_a_single_sign_of_western_windows_is_found(tmp_path, sign):
     for cell in (f"7{sign}", f"a{sign}b", f"{sign}llo", f"5 {sign}"):
