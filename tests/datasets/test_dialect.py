@@ -147,6 +147,7 @@ def test_row_names_without_a_name_are_an_index(tmp_path, mark, names):
         "text,x,y\nHello, you,1,1\nWell, I,2,0\n",
         "a,b,c\n12,50,1,0\n",
         "a,b,c\n1,2,3,0\n1,4,5,0\n",
+        "a,b,c\n1,2,3,0\n2\n",
     ],
 )
 def test_rows_that_do_not_fit_have_no_index(tmp_path, text):

@@ -140,7 +140,7 @@ def find_delimiter(text: str, expected: Container[str] = ()) -> str:
     """Return the delimiter with which most of the first rows have as many cells as the header.
 
     Of several, the one that makes more columns. A comma if there is one column, or a space if it
-    makes three columns or more in all rows, one of them of numbers, and no `expected` name has it.
+    makes three columns or more in all rows, one of numbers, and the first line is no `expected` name.
     """
     first = next(iter(_sample_lines(text)), "")
     best, best_share, best_width = ",", 0.0, 1
@@ -167,11 +167,11 @@ def lacks_name(text: str, delimiter: str) -> bool:
     """
     rows = _sample_rows(text, delimiter)
     names = [row[0] for row in rows[1:]]
-    if len(names) <= (delimiter in ",;") or not 1 < len(rows[0]) == len(rows[1]) - 1:
+    is_short = len(names) > (delimiter in ",;") and 1 < len(rows[0]) == len(rows[1]) - 1
+    if not is_short or len({*names}) < len(names) or not _has_numbers(rows):
         return False
     are_texts = any(row[1].startswith(" ") for row in rows[1:])
-    is_filled = any(row[-1].strip() for row in rows[1:])
-    return len({*names}) == len(names) and is_filled and not are_texts and _has_numbers(rows)
+    return not are_texts and any(row[-1].strip() for row in rows[1:])
 
 
 def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
