@@ -140,7 +140,8 @@ def find_delimiter(text: str, expected: Container[str] = ()) -> str:
     """Return the delimiter with which most of the first rows have as many cells as the header.
 
     Of several, the one that makes more columns. A comma if there is one column, or a space if it
-    makes three columns or more in all rows, one of numbers, and the first line is no `expected` name.
+    makes three columns or more in all rows, one of numbers, and the first line is no `expected`
+    name.
     """
     first = next(iter(_sample_lines(text)), "")
     best, best_share, best_width = ",", 0.0, 1
