@@ -42,3 +42,11 @@ def test_only_options_of_the_command_are_named(tmp_path, capsys):
     path.write_bytes("größe,a\n1,0\n".encode("latin-1"))
     assert main(["fit", str(path), "--labels", "a", "--encoding", "utf-8"]) == 2
     assert "as in --encoding latin-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("labels", ["-1", "b"])
+def test_the_delimiter_that_was_not_found_is_named(labels, tmp_path, capsys):
+    path = tmp_path / "colons.csv"
+    path.write_text("a:b\n1:0\n2:1\n")
+    assert main(["fit", str(path), "--labels", labels]) == 2
+    assert "pass --delimiter if another character" in capsys.readouterr().err

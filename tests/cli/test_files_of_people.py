@@ -503,6 +503,16 @@ def statistics_office(path):
     path.write_text("\n".join(["Text\tAnteil\tThemen", *rows, *notes]) + "\n", encoding="utf-16")
 
 
+def row_names(path):
+    """What R's write.table writes: spaces between columns, and no name for row names."""
+    columns = {"text": TEXTS, "size": NUMBERS[:, 0]} | {
+        t: [int(t in tags) for tags in SETS] for t in TOPICS
+    }
+    frame = pd.DataFrame(columns, index=[str(i) for i in range(1, N + 1)])
+    written = frame.to_csv(sep=" ", quoting=csv.QUOTE_NONNUMERIC)
+    path.write_text(written.removeprefix('"" '))
+
+
 def embedded(path):
     """Objects and lists of numbers in the columns of a Parquet file, and durations."""
     vectors = [
@@ -605,6 +615,7 @@ FILES = [
     ("bezirke.tsv", statistics_office, ["--labels", "Themen"], 3, "3 lines below the table"),
     ("board.json", board, ["--labels", "labels"], 3, "idLabels lists the labels by other names"),
     ("analyser.csv", analyser, ["--labels", NAMED], 3, "1 row of totals or notes at the end"),
+    ("rows.txt", row_names, ["--labels", "-3"], 3, "row names in the first column"),
     ("embedded.parquet", embedded, ["--labels", "tags"], 3, "vector: lists of 3 numbers"),
 ]  # fmt: skip
 

@@ -125,10 +125,42 @@ def test_a_given_encoding_is_kept(tmp_path):
         ("", ","),
         ("a;1\u2028,b,c\n1,2,3\n", ","),  # no end of a line
         ("a;1\x0b\x85,b\n1,2\n", ","),
+        ("a b c\nx 1 NA\ny 2 3\n", " "),
+        ('"site" "pH"\n"1" "Alt Ried" 5,7\n"2" "Au" 4\n', " "),
+        ("  id  n\n 1   9 8\n 20 10 7\n", " "),  # aligned
+        ("review text here\nI like it\nI hate it\n", ","),
+        ("a text\nI ate 3\nwe were 4 there\n", ","),
+        ("a b\n1 2\n", ","),
     ],
 )
 def test_delimiters_are_found(text, delimiter):
     assert find_delimiter(text) == delimiter
+
+
+@pytest.mark.parametrize("mark", ["\t", " ", ",", ";"])
+@pytest.mark.parametrize("names", ["pH y", "site pH y"])
+def test_row_names_without_a_name_are_an_index(tmp_path, mark, names):
+    site = ['"Ried" ', '"Au" '] if "site" in names else ["", ""]
+    rows = [f'"1" {site[0]}5.7 0', f'"2" {site[1]}NA 1', f'"11" {site[1]}4.1 1']
+    columns, guesses = read(tmp_path, "\n".join([names, *rows]).replace(" ", mark))
+    assert list(columns) == ["index", *names.split()]
+    assert (columns["index"], columns["y"]) == ([1, 2, 11], [0, 1, 1])
+    assert "row names in the first column, which has no name" in guesses
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,c\n1,2,3,\n3,4,5,\n",  # delimiters at the ends of rows
+        "text,x,y\nHello, you,1,1\nWell, I,2,0\n",
+        "a,b,c\n12,50,1,0\n",
+        "a,b,c\n1,2,3,0\n1,4,5,0\n",
+        "a,b,c\n1,2,3,0\n2\n",
+    ],
+)
+def test_rows_that_do_not_fit_have_no_index(tmp_path, text):
+    with pytest.raises(ValueError, match="not a CSV table"):
+        read(tmp_path, text)
 
 
 def test_the_line_that_excel_writes(tmp_path):

@@ -80,6 +80,24 @@ def test_many_words_are_no_category(distinct, kind):
     assert [guess.text for guess in data.guesses] == ["w: text"] * (kind == "text")
 
 
+@pytest.mark.parametrize(
+    ("numbers", "note"),
+    [
+        ([*range(18, 66), *[99] * 12], "12 cells of w are 99, and all others 65 at most"),
+        ([*range(-20, 34), *[-99] * 6], "6 cells of w are -99, and all others -20 at least"),
+        ([*range(18, 72), *[98] * 3, *[99] * 3], "6 cells of w are 98 or 99, and all others 71"),
+        ([*range(5, 950, 20), *[999] * 12], None),  # prices
+        ([*[19, 29, 49, 99, 199] * 11, *[999] * 5], None),
+        ([*range(42, 96), *[99] * 6], None),  # percentages
+    ],
+)
+def test_codes_that_may_mean_missing_are_named(numbers, note):
+    data = table(w=numbers, y=[0, 1] * 30)
+    assert find(data).measured["w"].words == ()
+    found = guesses_of(data)
+    assert not found if note is None else found[0].startswith(note)
+
+
 def test_few_words_among_many_dates_are_missing_values():
     cells = ["open", *(f"{1 + i % 28}-MAR-1987 10:00:00.5" for i in range(38)), "unknown"]
     data = table(w=cells, y=[0, 1] * 20)
@@ -129,7 +147,9 @@ def test_few_words_among_many_numbers_are_missing_values():
         ([*np.arange(57) / 7, *[-999] * 3], ["-999"]),
         ([*range(1, 6)] * 10 + [98] * 4 + [99] * 6, ["98", "99"]),
         ([*np.arange(-20, 34), *[9999] * 3, *[-999.9] * 3], ["9999", "-999.9"]),
-        ([*range(54), *[-99] * 2, *[9999] * 2, *[60] * 2], []),  # they hardly recur
+        ([*range(54), *[-99] * 2, *[99] * 2, *[60] * 2], []),  # they hardly recur
+        ([*range(95, 151), *[999] * 4], ["999"]),  # blood pressure
+        ([*range(45, 99), *[100] * 4, *[999] * 2], ["999"]),
         ([*range(-5, 49), *[-99] * 6], []),  # one of several negative numbers, not far off
         ([*np.arange(54) / 10, *[99.99] * 6], []),  # a price
         ([1, 99] * 30, []),

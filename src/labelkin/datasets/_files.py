@@ -182,8 +182,9 @@ def read_table(
     source : str or Path
         A file of any format that `read` knows, or a name that `dataset_names` lists.
     delimiter, encoding, decimal : str, optional
-        How a CSV file is written; guessed if not given. An ARFF file has an encoding, too. A list
-        of encodings names likely ones, for a file that is not UTF-8.
+        How a CSV file is written; guessed if not given. If spaces delimit, several count as one. An
+        ARFF file has an encoding, too. A list of encodings names likely ones, for a file that is
+        not UTF-8.
     header : bool, optional
         Whether the first row of a CSV file or a sheet holds the names of the columns; without
         them they are c1, c2, …. By default it does, and a file whose first row looks like the

@@ -65,7 +65,7 @@ _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 _LETTERED = re.compile(r"[^\W\d_]{1,2}\d+|\d+[^\W\d_]{1,2}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
-_NINES = re.compile(r"9+[6-9](\.9)?")
+_NINES, _LONG_NINES = re.compile(r"9+[6-9](\.9)?"), re.compile(r"9{3,}(\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 # A number of at most seven digits, as in 2 kg, 152/94 or 81 x 101 cm, and not a street or a code.
 _BEGINS_WITH_NUMBER = re.compile(r"\W{0,3}\d{1,7}(?:[.,]\d+)?(?:\W|[^\W\d]{1,4}\b)(?!.*[^\W\d]{5})")
@@ -121,7 +121,7 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
             text = f"{name}: {in_words(table.units[name])}"
             table.guesses.append(Guess(text, ("category", "ignore")))
         if name in table.units or not _are_identifiers(name, numbers):
-            _read_as_missing(table, name, _find_sentinels(numbers), "number")
+            _find_sentinels(table, name, numbers)
             doubts = _find_doubts(name, numbers)
             table.guesses += doubts or _find_codes(name, numbers) or _find_epochs(name, numbers)
             return "number"
@@ -411,20 +411,36 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     return "day_first_date" if day_first else "date"
 
 
-def _find_sentinels(numbers: np.ndarray) -> list[str]:
-    """Return the cells that stand for missing numbers, such as -999.
+def _find_sentinels(table: RawTable, name: str, numbers: np.ndarray) -> None:
+    """Read cells that stand for missing numbers, such as -999, as missing, with a guess.
 
     They recur, have no digit but 9, or end in 6 to 8 as codes of surveys do, and are the only
-    negative numbers or ten times beyond all others.
+    negative numbers or ten times beyond all others; from 996 on, five times the range of the others
+    is far enough, and 999 stands in two cells at least. Where they are nearer, but farther than a
+    third of the range, a guess says so. Numbers most of which end in 9 are prices.
     """
     values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
-    ends = {*values[counts > 2][:4], *values[counts > 2][-4:]}
-    found = np.array([n for n in ends if _NINES.fullmatch(as_string(abs(n)))])
+    ends = {*values[counts > 1][:4], *values[counts > 1][-4:]}
+    forms = {n: _LONG_NINES if n in values[counts == 2] else _NINES for n in sorted(ends)}
+    found = np.array([n for n, form in forms.items() if form.fullmatch(as_string(abs(n)))])
     others = values[~np.isin(values, found)]
-    if len(others) < 2:
-        return []
-    found = found[(found < 0) & (others[0] >= 0) | (abs(found) > 10 * abs(others).max())]
-    return [as_string(n) for n in numbers[np.isin(numbers, found)]]
+    if not len(found) or len(others) < 2:
+        return
+    low, high = others[0], others[-1]
+    ranges = np.maximum(low - found, found - high) / (high - low)
+    ranges *= np.mean(others % 10 >= 9) <= 0.5
+    is_missing = (found < 0) & (low >= 0) | (abs(found) > 10 * abs(others).max())
+    is_missing |= (abs(found) > 990) & (ranges > 5)
+    words = [as_string(n) for n in numbers[np.isin(numbers, found[is_missing])]]
+    _read_as_missing(table, name, words, "number")
+    near = found[~is_missing & (ranges > 1 / 3)]
+    above, below = (near[near > high], f"{high:g} at most"), (near[near < low], f"{low:g} at least")
+    for codes, rest in (above, below):
+        shown = [as_string(n) for n in codes]
+        if any({*code} <= {*"-9."} for code in shown):
+            text = f"{np.isin(numbers, codes).sum():,} cells of {name} are {' or '.join(shown)}"
+            text += f", and all others {rest}: empty them if that means missing"
+            table.guesses.append(Guess(text, ("number", "ignore"), True))
 
 
 def _read_as_missing(

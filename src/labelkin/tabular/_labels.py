@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from labelkin._utils.errors import ArgumentError
-from labelkin._utils.files import shorten
+from labelkin._utils.files import FormatError, shorten
 from labelkin._utils.labels import MANY_LABELS, as_target
 from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
@@ -125,7 +125,13 @@ class LabelColumns:
                 "labels",
             )
         labels, field = (labels, "") if is_declared else _split_field(labels, table)
-        chosen = find_labels(labels, table.names, table.source, others)
+        try:
+            chosen = find_labels(labels, table.names, table.source, others)
+        except FormatError as error:
+            if table.csv is None or len(table.names) > 1:
+                raise
+            text = "pass delimiter= if another character separates its columns"
+            raise table.error(f"{error.message.rstrip('.')}; {text}", "delimiter") from None
         names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)

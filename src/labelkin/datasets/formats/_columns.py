@@ -12,7 +12,7 @@ import numpy as np
 
 from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, shorten
-from labelkin._utils.names import abbreviate, join_names
+from labelkin._utils.names import abbreviate, join_names, plural
 from labelkin.datasets.formats._numbers import is_number
 
 _COUNT = re.compile(r"\s*[-+]?[0-9]{1,9}\s*")
@@ -156,8 +156,8 @@ def find_labels(
         if not 0 < abs(count) < len(names):
             raise FormatError(
                 path,
-                f"{abs(count)} label columns are requested, but the file has {len(names)} columns; "
-                "give a count of at least 1 that leaves a feature",
+                f"{abs(count)} label columns are requested, but the file has "
+                f"{plural(len(names), 'column')}; give a count of at least 1 that leaves a feature",
             )
         return np.arange(count) if count > 0 else np.arange(len(names) + count, len(names))
     wanted = list[str]()

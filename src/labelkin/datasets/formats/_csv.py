@@ -14,7 +14,14 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._around import count_above
 from labelkin.datasets.formats._budget import Budget
 from labelkin.datasets.formats._cells import make_column
-from labelkin.datasets.formats._dialect import decode, find_delimiter, find_names, is_note
+from labelkin.datasets.formats._dialect import (
+    decode,
+    find_delimiter,
+    find_names,
+    is_note,
+    lacks_name,
+    split_lines,
+)
 from labelkin.datasets.formats._header import FIRST_ROWS, take_header
 from labelkin.datasets.formats._numbers import is_number
 from labelkin.datasets.formats._raw_table import CsvForm, Guess, Options, RawTable, encoding_guess
@@ -48,10 +55,13 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     if start := find_names(text, delimiter or (named and named[1]), {*options.expected}):
         above, text = text[:start], text[start:]
     if delimiter is None:
-        delimiter = named[1] if named else find_delimiter(text)
+        delimiter = named[1] if named else find_delimiter(text, {*options.expected})
         if delimiter != ",":
-            shown = "tab" if delimiter == "\t" else repr(delimiter)
+            shown = {"\t": "tab", " ": "spaces"}.get(delimiter, repr(delimiter))
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
+    if options.header is not False and lacks_name(text, delimiter):
+        text = f'""{delimiter}{text}'
+        guesses.append(Guess("row names in the first column, which has no name", ()))
     notes = list[str]()
     rows = _read_rows("\n" * above.count("\n") + text, source, delimiter, notes)
     first = next(rows, None)
@@ -110,7 +120,7 @@ def _read_rows(
             lines.append(line[0] or "\n")
             yield lines[-1]
 
-    rows = csv.reader(remembered(), delimiter=delimiter, strict=True)
+    rows = split_lines(remembered(), delimiter, is_strict=True)
     while True:
         number = rows.line_num + 1
         lines.clear()
@@ -148,7 +158,7 @@ def _join_quotes(lines: list[str], source: str, delimiter: str, number: int) -> 
     to open a cell. Text that makes a number is refused, too: ``"2"3`` is not 23.
     """
     try:
-        row = next(csv.reader(lines, delimiter=delimiter))
+        row = next(split_lines(lines, delimiter))
     except csv.Error:
         message = f"a cell has more than {_MAX_CELL:,} characters; is a quote not closed?"
         raise FormatError(source, message, number) from None

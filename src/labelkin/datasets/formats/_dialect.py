@@ -8,9 +8,10 @@ import codecs
 import contextlib
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from labelkin._utils.errors import ArgumentError
 from labelkin._utils.files import FormatError, reason
 from labelkin.datasets.formats._columns import normal_form
 from labelkin.datasets.formats._encodings import rank_encodings
-from labelkin.datasets.formats._numbers import is_number
+from labelkin.datasets.formats._numbers import MISSING, is_number
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_LINES, _SAMPLE_CHARACTERS = 200, 2**20  # from which the delimiter is guessed
@@ -77,12 +78,14 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
     """
     lines, best = _sample_lines(text), (3, 0)
     for mark in delimiter or _DELIMITERS:
-        reader, rows = csv.reader(lines, delimiter=mark), list[list[str]]()
+        reader, rows = split_lines(lines, mark), list[list[str]]()
         ends = []
         with contextlib.suppress(csv.Error):
             for row in reader:
                 rows.append(row)
                 ends.append(reader.line_num)
+        if rows and len(rows[0]) == 2 and lacks_name(text, mark):
+            return 0
         filled = [[cell for cell in row if cell.strip()] for row in rows]
         for most in (1, 2):  # cells of a line above the table
             top = next((i for i, row in enumerate(filled) if len(row) > most), len(rows))
@@ -116,24 +119,66 @@ def _sample_lines(text: str) -> list[str]:
     return list(islice(io.StringIO(text[:_SAMPLE_CHARACTERS], newline=""), _SAMPLE_LINES))
 
 
-def find_delimiter(text: str) -> str:
-    """Return the delimiter with which most of the first rows have as many cells as the header.
-
-    Of several, the one that makes more columns; a comma if there is one column.
-    """
+def _sample_rows(text: str, delimiter: str) -> list[list[str]]:
+    """Return the first rows that are not empty; none if they cannot be split."""
     lines = _sample_lines(text)
     is_cut = len(lines) == _SAMPLE_LINES or len(text) > _SAMPLE_CHARACTERS
+    try:
+        rows = [row for row in split_lines(lines, delimiter) if row]
+    except csv.Error:
+        return []
+    return rows[:-1] if len(rows) > 2 and is_cut else rows  # it may be cut in a quoted cell
+
+
+def split_lines(lines: Iterable[str], delimiter: str, is_strict: bool = False) -> Any:
+    """Return a reader of cells; several spaces between them count as one."""
+    is_space = delimiter == " "
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=is_space, strict=is_strict)
+
+
+def find_delimiter(text: str, expected: Container[str] = ()) -> str:
+    """Return the delimiter with which most of the first rows have as many cells as the header.
+
+    Of several, the one that makes more columns. A comma if there is one column, or a space if it
+    makes three columns or more in all rows, one of numbers, and the first line is no `expected`
+    name.
+    """
+    first = next(iter(_sample_lines(text)), "")
     best, best_share, best_width = ",", 0.0, 1
     for mark in _DELIMITERS:
-        if mark not in (lines[0] if lines else ""):
+        if mark not in first or not (rows := _sample_rows(text, mark)):
             continue
-        try:
-            rows = [row for row in csv.reader(lines, delimiter=mark) if row]
-        except csv.Error:
-            continue
-        rows = rows[:-1] if len(rows) > 2 and is_cut else rows  # it may be cut in a quoted cell
         width = len(rows[0])
         share = round(float(np.mean([len(row) == width for row in rows])), 2)
         if width > 1 and (share, width) > (best_share, best_width):
             best, best_share, best_width = mark, share, width
+    if best_width == 1 and " " in first and first.strip() not in expected:
+        rows = _sample_rows(text, " ")
+        is_table = _has_numbers(rows) and len(rows[0]) == len(rows[1]) > 2
+        best = " " if is_table or lacks_name(text, " ") else best
     return best
+
+
+def lacks_name(text: str, delimiter: str) -> bool:
+    """Return whether the header lacks the name of the first column, as R writes row names.
+
+    All rows have one cell more than the header. Their first cells differ, the last are not empty,
+    as behind a delimiter at the end of each row, and a column holds numbers. One row may have a
+    comma in a number or a text, and texts have a space after each.
+    """
+    rows = _sample_rows(text, delimiter)
+    names = [row[0] for row in rows[1:]]
+    is_short = len(names) > (delimiter in ",;") and 1 < len(rows[0]) == len(rows[1]) - 1
+    if not is_short or len({*names}) < len(names) or not _has_numbers(rows):
+        return False
+    are_texts = any(row[1].startswith(" ") for row in rows[1:])
+    return not are_texts and any(row[-1].strip() for row in rows[1:])
+
+
+def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the rows below the first are of one width and a column holds numbers."""
+    if len({*map(len, rows[1:])}) != 1:
+        return False
+    columns = zip(*rows[1:], strict=True)
+    filled = [[cell for cell in column if cell.strip() not in MISSING] for column in columns]
+    return any(c and all(is_number(v) or is_number(v, ",") for v in c) for c in filled)
