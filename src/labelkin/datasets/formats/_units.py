@@ -118,13 +118,13 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
     digits is no unit if cells have several such letters, or the others are without any unit.
     """
     bare = {cell: without_limit(cell) for cell in cells}
-    are_few, plain = len(bare) <= MAX_CATEGORIES, {_GRADE.sub(r"\1", t) for t in bare.values()}
-    are_alike = are_few and len(plain) < len(bare)
+    are_few = len(bare) <= MAX_CATEGORIES
+    are_alike = are_few and len({_GRADE.sub(r"\1", text) for text in bare.values()}) < len(bare)
     if are_alike or 2 * sum(cell != text for cell, text in bare.items()) > len(bare):
         bare = {cell: cell for cell in bare}
     found = {cell: split_unit(text) for cell, text in bare.items()}
     codes = {cell for cell in bare if are_alike and _GRADE.fullmatch(cell)}
-    lettered = {cell for cell, text in bare.items() if _LETTERED.fullmatch(text)}
+    lettered = {cell for cell in bare if found[cell][1] and _LETTERED.fullmatch(bare[cell])}
     others = {own for cell, (_, own) in found.items() if cell not in lettered}
     if len({found[cell][1] for cell in lettered}) > 1 or others == {""}:
         codes |= lettered
