@@ -852,6 +852,19 @@ def test_words_beside_numbers_and_texts_of_digits_stay_such(tmp_path, monkeypatc
     assert '"cost":1,' in second
 
 
+@pytest.mark.parametrize(("mark", "decimal"), [(" ", ","), (".", ","), (",", ".")])
+def test_numbers_of_thousands_are_such_in_a_workbook(mark, decimal, tmp_path, monkeypatch, capsys):
+    openpyxl = pytest.importorskip("openpyxl")
+    monkeypatch.chdir(tmp_path)
+    cells = ["787", f"1{mark}270", f"12{mark}001{decimal}5", f"3{decimal}25-", "4 kg", "n/a"]
+    frame = pd.DataFrame({"size": [cells[i % 6] for i in range(N)], "x": NUMBERS[:, 0]})
+    frame.assign(tags=joined("/")).to_csv("t.csv", sep=";", decimal=decimal, index=False)
+    run(capsys, "fit", "t.csv", "--labels", "tags", "--number", "size", "-m", "mlknn")
+    run(capsys, "predict", "model.labelkin", "t.csv", "--keep", "size", "--out", "p.xlsx")
+    rows = [*openpyxl.load_workbook("p.xlsx").active.iter_rows(values_only=True, min_row=2)]
+    assert [row[1] for row in rows[:6]] == [787, 1270, 12001.5, -3.25, "4 kg", None]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_numbers_and_dates_stay_such_in_parquet_and_json(suffix, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

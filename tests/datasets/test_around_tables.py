@@ -1,5 +1,7 @@
 """What stands around the table in a file of an office: titles, totals, notes, merged cells."""
 
+import re
+
 import pytest
 
 from labelkin.datasets import parse_table, read_table
@@ -15,6 +17,7 @@ FILES = {
     "ragged words": "Fälle\nStand:;1.3.2026\nVon:;Meier\n" + ROWS,
     "totals": ROWS + "Summe:;;15%;5\n",
     "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
+    "totals of SAP": re.sub("(?m)^(?=.)", ";", ROWS) + "*;;;15%;5\n**;;;15%;5\n",
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
     "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",

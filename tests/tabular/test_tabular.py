@@ -178,8 +178,12 @@ def test_many_words_among_numbers_are_asked_about():
     copies = {f"v{i}": [*data.data["w"]] for i in range(6)}
     with pytest.raises(ValueError, match=r"'v0': .*; column 'v4': .*; 1 more column cannot"):
         find(table(**copies, y=[0, 1] * 45))  # all in one message
+    chosen = find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})
+    assert chosen.measured["w"].words == ("a", "b")
+    booked = table(w=["8", "8-", "9"] * 10, y=[0, 1] * 15)
+    assert find(booked, columns={"w": "number"}).read(booked)["w"].tolist()[:3] == [8, -8, 9]
     with pytest.raises(ValueError, match="holds 'a' in row 1, not a number"):
-        find(table(w=["a", "b", "1"] * 10, y=[0, 1] * 15), columns={"w": "number"})
+        find(table(w=["a", "b", "c"] * 10, y=[0, 1] * 15), columns={"w": "number"})
 
 
 def test_codes_of_digits_and_letters_are_identifiers():

@@ -30,6 +30,7 @@ def texts(found):
     [
         ("{} Jahre", "Jahre"),
         ("{}kg", "kg"),
+        ("{}V", "V"),
         ("{},5 °C", "°C"),
         ("{} km/h", "km/h"),
         ("{}/90", "/90"),
@@ -60,7 +61,7 @@ def test_numbers_with_one_unit_are_numbers(form, unit, tmp_path):
     "cells",
     [
         ["5 kg", "6 m"] * 30,
-        [f"{i}A" for i in range(N)],
+        [f"{i}{'ABC'[i % 3]}" for i in range(N)],
         [f"{i:03} x" for i in range(N)],
         [f"INV {i}" for i in range(N)],
         [f"Rs{i:03}" for i in range(N)],
@@ -243,6 +244,7 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} kg", {"5 KG": 5, "5 Kg": 5, "ca. 7 kg": 7}),
         ("{} €", {"7 Euro": 7, "ab 95 €": 95, "(5,50 €)": -5.5}),
         ("{},25 H", {"7,50 S": -7.5, "7,50 H": 7.5, "7,50-": -7.5}),
+        ("{},250", {"7,250-": -7.25, "13-": -13, "1.234-": -1234, "9,500": 9.5}),
         ("{},25 DR", {"7,50 CR": 7.5, "-7,50 DR": -7.5, "12,5": 12.5}),
         (
             "{}:30",
@@ -259,7 +261,13 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} h", {"1w 4h": 172, "2d 30m": 48.5, "3 wks": 504, "40m": 2 / 3, "PT90M": 1.5}),
         ("{},5 g/dl", {"128 g/L": 12.8, "5 mg/ml": 0.5}),
         ("{} mmol/l", {"7 µmol/L": 0.007, "7 µmol/ml": 7, "0,7 mmol/dl": 7}),
-        ("{} km/h", {"10 m/s": 36}),
+        ("{} km/h", {"10 m/s": 36, "1 mph": 1.609344}),
+        ("{} V", {"230V": 230, "1,5kV": 1500, "12,5V": 12.5}),
+        ("{} bar", {"503 kPa": 5.03, "1 MPa": 10, "20 mbar": 0.02, "1 psi": 0.06894757}),
+        ("{} obr/min", {"900 rpm": 900, "10 obr/s": 600}),
+        ("{} Nm", {"3 kNm": 3000, "7Nm": 7}),
+        ("{} l/min", {"3 m³/h": 50, "300 ml/min": 0.3}),
+        ("{} min", {"2 godz.": 120, "1 godz. 30 min": 90}),
         ("{} mol", {"7 mmol": 0.007}),
         ("{} days", {"PT216000S": 2.5, "PT864000000S": 10_000, "P-2DT12H0M0S": -1.5}),
         ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
@@ -359,7 +367,9 @@ def test_limits_are_read_as_numbers(tmp_path):
     assert groups.data["a"].tolist()[:2] == ["<18", "18-65"]
 
 
-@pytest.mark.parametrize("cells", [["<6m", ">6m"], ["<= 3 cm", "> 3 cm"], ["1", "2", "3", ">3"]])
+@pytest.mark.parametrize(
+    "cells", [["<6m", ">6m"], ["<= 3 cm", "> 3 cm"], ["1", "2", "3", ">3"], ["1", "1-", "2"]]
+)
 def test_limits_that_are_categories_stay_apart(cells, tmp_path):
     column, y = cells * (N // len(cells)), [0, 1] * (N // 2)
     for found in (

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0  # seconds until a bar is shown
 _LONG = 60.0  # seconds of a fit that is announced
-_KNOWN = 0.25  # share of a fit after which its speed is known
+_KNOWN = 0.25  # share of a fit after which its speed is known, if it has taken
+_SETTLED = 20.0  # seconds, as the first parts of short fits are slow
 
 
 @contextmanager
@@ -26,13 +27,14 @@ def progress_bar(
 
     It appears after a second. The function it yields takes ``completed``, the number of finished
     steps, and optionally a new ``description``; the learners of fits inside the block are parts of
-    a step. A total of None is unknown. What will take more than another minute, by the speed of the
-    first step or the first quarter of its fit, is announced, with the choice that is `faster`,
-    unless `hidden`.
+    a step. A total of None is unknown. What will take more than another minute is announced, with
+    the choice that is `faster`, unless `hidden`: by the speed of the first tenth of the steps, or
+    earlier by that of 20 seconds in which steps or a quarter of a fit are finished.
     """
     from labelkin._utils.progress import observe_fits  # which imports scikit-learn
 
-    state: dict[str, Any] = {"completed": 0, "announced": hidden, "began": perf_counter()}
+    start = perf_counter()
+    state: dict[str, Any] = {"completed": 0, "announced": hidden, "began": start}
     show: Callable[..., Any] = lambda **_: None  # noqa: E731
 
     def announce(seconds_left: float) -> None:
@@ -43,15 +45,15 @@ def progress_bar(
         state["announced"] = True
 
     def update(completed: int = 0, **change: Any) -> None:
-        now, before = perf_counter(), state["completed"]
-        if before < completed and total:
-            announce((now - state["began"]) * (total - completed) / (completed - before))
+        now = perf_counter()
+        if completed and total and (10 * completed >= total or now - start >= _SETTLED):
+            announce((now - start) * (total - completed) / completed)
         state.update(completed=completed, began=now)
         show(completed=completed, **change, detail="")
 
     def follow(fit: "FitProgress") -> None:
-        if fit.share >= _KNOWN and not state["announced"]:
-            spent = perf_counter() - state["began"]  # the preparation of the rows included
+        spent = perf_counter() - state["began"]  # the preparation of the rows included
+        if fit.share >= _KNOWN and spent >= _SETTLED and not state["announced"]:
             one = spent + fit.seconds_left
             announce(one * ((total or 1) - state["completed"]) - spent)
         show(

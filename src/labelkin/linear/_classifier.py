@@ -14,7 +14,7 @@ from labelkin.base import Array, Matrix, MultiLabelClassifier
 from labelkin.calibration import SlopeCalibration
 from labelkin.calibration._curves import cross_fit, expit, label_losses
 from labelkin.explain import ExplainMixin
-from labelkin.linear._learner import LabelFitter, draw_folds, prepare_block
+from labelkin.linear._learner import LEFT_OUT_ROWS, LabelFitter, draw_folds, prepare_block
 from labelkin.rows import as_dense, count_stored, is_dask, to_device_of
 
 # Sparse rows with more entries than this are processed in single precision, unless `tol` is too
@@ -172,8 +172,9 @@ class MultiLabelLogisticRegression(CallbackSupportMixin, ExplainMixin, MultiLabe
         with_oof = self.calibrate is True or (self.calibrate == "auto" and self.C == "auto")
         C = np.full(q, _DEFAULT_C if self.C == "auto" else float(self.C))
         start = curves = None
-        # The choice of C, each fold, all samples
-        costs = [3.0] * (self.C == "auto") + [1.0] * self.n_folds * with_oof + [2.0]
+        # The choice of C, of two values or more in some folds, each fold, all samples
+        choice = 2.0 * self.n_folds * min(1.0, LEFT_OUT_ROWS / rows.shape[0])
+        costs = [choice] * (self.C == "auto") + [1.0] * self.n_folds * with_oof + [2.0]
         progress = FitProgress(self, "fits", len(costs), 0, costs)
         if with_oof or self.C == "auto":
             rng = check_random_state(self.random_state)

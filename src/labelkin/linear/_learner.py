@@ -50,7 +50,7 @@ _SPARSE_SHARE = 0.1
 # C is chosen on this many rows, in this many groups at most: with more it hardly changes.
 _SEARCH_ROWS, _SEARCH_GROUPS = 20_000, 5
 # Groups are left out in turn until they have this many rows together.
-_LEFT_OUT_ROWS = 4_000
+LEFT_OUT_ROWS = 4_000
 # Labels are fitted in blocks for which columns · labels is at most this: it bounds the memory
 # beside the weights themselves.
 _BLOCK_ENTRIES = 2**26
@@ -185,7 +185,7 @@ class LabelFitter:
         """
         in_fold = fold >= 0
         sizes = np.bincount(fold[in_fold], self.labels.weights[in_fold], minlength=1)
-        n_left_out = int(np.searchsorted(np.cumsum(sizes), _LEFT_OUT_ROWS)) + 1
+        n_left_out = int(np.searchsorted(np.cumsum(sizes), LEFT_OUT_ROWS)) + 1
         fold = np.where(fold < n_left_out, fold, -1)
         labels, counts = self.labels, self.labels.counts
         smaller = np.minimum(counts.positives, counts.negatives)

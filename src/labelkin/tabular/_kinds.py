@@ -26,7 +26,9 @@ from labelkin.datasets.formats._units import (
     in_words,
     main_unit,
     ratio,
+    split_unit,
     split_units,
+    without_limit,
 )
 from labelkin.tabular._dates import (
     PER_SECOND,
@@ -336,6 +338,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     unknown = [cell for cell in unknown if cell.strip() not in MISSING]
     distinct = sorted({*values})
     split = split_units(distinct)
+    if is_certain:  # as the cells are read
+        split = {cell: split_unit(without_limit(cell)) for cell in distinct}
     unit = main_unit(own for _, own in split.values())
     numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}
     numbers = {value: text for value, text in numbers.items() if is_number(text, decimal)}
@@ -351,7 +355,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     is_survey &= 3 <= len(numbers) == len(distinct)
     are_many = is_certain or is_survey or len(distinct) > MAX_CATEGORIES
     are_many |= bool(unit) and 1 < len(numbers) == len(distinct)  # as in a file
-    if not are_many or 2 * len(numbers) <= len(distinct):
+    if not numbers or not are_many or (2 * len(numbers) <= len(distinct) and not is_certain):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]
     are_codes = wrong or all(map(str.isdecimal, numbers))

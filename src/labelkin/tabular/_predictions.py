@@ -15,7 +15,9 @@ from labelkin._utils.names import abbreviate
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, respell
+from labelkin.datasets.formats._numbers import is_number, other_mark, plain_number
 from labelkin.datasets.formats._raw_table import CsvForm
+from labelkin.datasets.formats._units import split_unit
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
 from labelkin.tabular._labels import LabelColumns
@@ -187,23 +189,29 @@ def _parse_cells(table: RawTable, name: str, cells: list[str], format: str) -> l
     """
     if table.has_types and table.kind(name) not in ("number", "date"):
         return [cell or None for cell in cells]
-    mark = "." if table.csv is None else table.csv.decimal
-    plain = [cell.replace(mark, ".") for cell in cells]
-    are_numbers = all(map(_NUMBER.fullmatch, filter(None, plain)))
+    mark = "." if table.csv is None else table.decimal or table.csv.decimal
     with suppress(ValueError):  # 2024-02-30
         if format != "jsonl" and all(map(_DATE.fullmatch, filter(None, cells))):
             kind = datetime if any(len(cell) > 10 for cell in cells) else date
             return [kind.fromisoformat(cell) if cell else None for cell in cells]
-    if are_numbers or (format == "xlsx" and not any(map(_CODE.match, cells))):
-        return [_as_number(cell, text) for cell, text in zip(cells, plain, strict=True)]
-    return [cell or None for cell in cells]
+    for decimal in (mark, other_mark(mark)):
+        found = [_as_number(cell, decimal) for cell in cells]
+        if not any(isinstance(value, str) for value in found):
+            return found
+    are_mixed = format == "xlsx" and not any(map(_CODE.match, cells))
+    return [_as_number(cell, mark) if are_mixed else cell or None for cell in cells]
 
 
-def _as_number(cell: str, plain: str) -> Any:
-    """Return a cell as the number that it is with a decimal point, None if it is empty."""
-    if not _NUMBER.fullmatch(plain):
+def _as_number(cell: str, decimal: str) -> Any:
+    """Return a cell as the number that it is with a decimal mark, None if it is empty.
+
+    Thousands may be apart, and the minus may stand at the end; others are returned as they are.
+    """
+    number, unit = split_unit(cell)
+    plain = plain_number(number, decimal)
+    if unit or not is_number(number, decimal) or not _NUMBER.fullmatch(plain):
         return cell or None
-    return int(cell) if cell.lstrip("-").isdigit() else float(plain)
+    return int(plain) if plain.lstrip("-").isdigit() else float(plain)
 
 
 def as_written(table: RawTable, name: str) -> list[str]:

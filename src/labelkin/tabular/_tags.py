@@ -33,7 +33,9 @@ _NONE = re.compile(
     r"|un(?:tagged|labell?ed|categori[sz]ed|classified)"
     r"|no(?:label|tag|genre|topic|keyword|subject|category|categorie|answer)s?"
     r"|no.{2,30}(?:listed|given|assigned|specified|selected)"
-    r"|keine?s?|keineangaben?|nichts|ohne|aucune?|ninguno|nessuno"
+    r"|keine?s?|keineangaben?|nichts|ohne|aucune?|ras|néant|rien|sansobjet|ningun[oa]|nada|nenhuma?"
+    r"|nessun[oa]|niente|geen|niets|brak|żad(?:en|na|ne)|žádn[áéý]|žiadn[aey]|ing[ae]n|inget|intet"
+    r"|eimitään|nincs|semmi|yok|hiçbiri|niciun(?:ul|a)|nimic|нет|ничего|немає|нема|κανένα|なし|无|無"
 )
 
 _CONJUNCTIONS = {"and", "or", "&", "+", "und", "oder", "et", "ou", "y", "e"}

@@ -19,6 +19,7 @@ _TOTAL_WORDS = (
     "总计|المجموع"
 )
 _TOTALS = frozenset(_TOTAL_WORDS.split("|"))
+_TOTAL_MARK = re.compile(r"\s*\*+\s*")  # as SAP writes it, in a column of its own
 _MAX_ABOVE = 20  # rows above the names
 _MAX_BELOW = 10  # rows of totals and notes below the table
 # Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.
@@ -126,8 +127,9 @@ def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
 
 def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool:
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
-    first = next(cell for cell in row if cell is not None)
-    if is_lacking and re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS:
+    place, first = next((i, cell) for i, cell in enumerate(row) if cell is not None)
+    is_mark = _TOTAL_MARK.fullmatch(first) and above[place].null_count == len(above[place])
+    if is_lacking and (is_mark or re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS):
         return True
     n_found = 0
     for cell, column in zip(row, above, strict=True):

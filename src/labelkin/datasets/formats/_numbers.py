@@ -99,12 +99,17 @@ def parse_number(text: str, decimal: str) -> float:
         hour = int(hours) if half == "0" else int(hours) % 12 + 12 * (half in "Pp")
         size = 24 * int(days) + hour + int(minutes) / 60 + float(seconds.replace(",", ".")) / 3600
         return -size if sign == "-" else size
-    plain = _GROUPING.sub("", _UNITS.sub("", text)).replace(_THOUSANDS[decimal], "")
+    plain = plain_number(_UNITS.sub("", text), decimal)
     sign = -1 if plain.startswith("(") else 1
-    plain = plain.strip("()").rstrip("-–").replace(decimal, ".")  # 5.- has no cents
+    plain = plain.strip("()").rstrip("-–")  # 5.- has no cents
     if "%" in text and "e" not in plain.lower():
         return sign * float(f"{plain}e-2")  # rounded once: 12.3 / 100 is not 0.123
     return sign * float(plain) / (100 if "%" in text else 1)
+
+
+def plain_number(text: str, decimal: str) -> str:
+    """Return a number with a decimal point and without marks and spaces between thousands."""
+    return _GROUPING.sub("", text).replace(_THOUSANDS[decimal], "").replace(decimal, ".")
 
 
 def parse_cell(text: str, decimal: str) -> float:

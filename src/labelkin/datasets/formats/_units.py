@@ -36,22 +36,28 @@ _LIMIT = re.compile(
 _YEAR = re.compile(r"\s*\[?(?:c|ca\.? ?|©)?([12]\d{3})\??\]?\s*")  # c1974 or [1974?], in catalogues
 _SQUARE = re.compile(r"\bsq\.?\s?(ft|mi|km|m)\b\.?")
 # A number before a word such as kg, Jahre, °C, m² or km/h, or before the 20 of 17/20. One capital
-# letter stands apart: 101A is a code.
+# letter after digits may be a unit, as in 230V, or make a code, as in 101B.
+_LETTER = "[ACFJLNVW]"
+_LETTERED = re.compile(rf".*\d{_LETTER}\s*")
 _NUMBER = r"[-+]?\d[\d.,'’ \u00a0\u202f]*?"
 _POWER = r"(?:[²³]|(?<=m)[23])?"
 _WORD = rf"[^\W\d_]{{1,12}}{_POWER}(?:/[^\W\d_]{{1,6}}{_POWER})?"
 _MEASURE = re.compile(
-    rf"\s*({_NUMBER})(?:\s+{_WORD}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°|\s?/\s?[1-9]\d*)\.?\s*"
+    rf"\s*({_NUMBER})"
+    rf"(?:\s+{_WORD}|{_LETTER}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°|\s?/\s?[1-9]\d*)\.?\s*"
 )
 # £1.2m, 350 k€ or 3 Mio. €, with the prefix of the unit; T€ are thousands.
 _AMOUNT = re.compile(
     rf"\s*({CURRENCY})?\s*({_NUMBER})\s*([kK]|T(?=€)|[Tt]sd\.?|[mM]n?|[Mm]io\.?|[bB]n|[Mm]rd\.?)?"
     rf"\s*({CURRENCY})?\s*"
 )
-# Credits and debits, in English and, after two decimals, in German; or 5.00-, as SAP writes it.
+# Credits and debits, in English and, after two decimals, in German.
 _ACCOUNT = re.compile(
-    rf"\s*[-+]?({_NUMBER})\s*(?:CR|Cr|(DR|Dr))\s*|\s*[-+]?(\d[\d.,]*[.,]\d\d)(?:\s?H|(\s?S|-))\s*"
+    rf"\s*[-+]?({_NUMBER})\s*(?:CR|Cr|(DR|Dr))\s*|\s*[-+]?(\d[\d.,]*[.,]\d\d)\s?(?:H|(S))\s*"
 )
+# 5.00- or 13- EUR, as SAP writes negative numbers.
+_TRAILING_MINUS = re.compile(r"^\s*(\d(?:[\d.,'’ \u00a0\u202f]*\d)?)-(?=\s*$|\s+\D)")
+_GRADE = re.compile(r"^\s*(\d\d?)-\s*$")
 _COUNT = re.compile(rf"\s*({_NUMBER})([kKM])\s*")  # 3.1K, and not 300 K
 _THOUSAND_FOLD = {"k": "k", "t": "k", "m": "M", "b": "G"}
 MAX_QUANTITY = 40
@@ -63,15 +69,15 @@ MAX_CATEGORIES = 20
 FLAGS = {"H", "HH", "L", "LL"}
 """What laboratories write beside values that are high or low; L is a litre, too."""
 
-# Units of time in hours, in English, German, French, Spanish, Italian, Portuguese and Dutch.
+# Units of time in hours, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish.
 _HOURS = {
-    1 / 3600: "s sec second sek sekunde seconde segundo secondo",
-    1 / 60: "min minute minuto minuut",
-    1: "h hr hour std stunde heure hora ora uur uhr",
-    24: "d day tag jour día dia giorno dag",
-    168: "w wk week woche semaine semana settimana",
-    730.5: "mo mth month mon monat mois mes mese mês maand",
-    8766: "y yr year jahr an année año anno ano jaar",
+    1 / 3600: "s sec second sek sekunde seconde segundo secondo sekund sekunda",
+    1 / 60: "min minute minuto minuut minut minuta",
+    1: "h hr hour std stunde heure hora ora uur uhr godz godzin godzina",
+    24: "d day tag jour día dia giorno dag dni dzień",
+    168: "w wk week woche semaine semana settimana tydz tydzień tygodni",
+    730.5: "mo mth month mon monat mois mes mese mês maand mies miesiąc miesięcy",
+    8766: "y yr year jahr an année año anno ano jaar rok lat",
 }
 _LETTERS = {"J": "year", "M": "month"}  # beside other units of time, such as 3 J. 6 M.
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
@@ -80,11 +86,17 @@ _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade",
 _WORDS |= {"thousand": ("number", 1e3), "million": ("number", 1e6)}
 _WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6), "mol": ("mol", 1.0)}
 _WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
-_PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1}
+_WORDS |= {"mph": ("m/time", 1609.344), "kmh": ("m/time", 1000.0)}
+_WORDS |= {"psi": ("Pa", 6894.757), "mmHg": ("Pa", 133.322), "ha": ("m²", 1e4)}
+_WORDS |= {"rpm": ("turn/time", 60.0), **dict.fromkeys(("obr", "U", "tr"), ("turn", 1.0))}
+_PREFIXES = {"n": 1e-9, "μ": 1e-6, "m": 1e-3, "c": 1e-2, "d": 0.1, "h": 100.0}
 _PREFIXES |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _PREFIXES |= {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "": 1.0}
-_BASES = {"g", "m", "l", "L", "M", "mol", "B", "W", "Wh", "J", "Hz", "V", "A", "Pa"}
-_CASED = ("kg", "mg", "km", "cm", "mm", "ml", "kB", "MB", "GB", "TB", "kWh", "kHz", "MHz", "GHz")
+_BASES = ("g", "m", "M", "mol", "B", "W", "J", "Hz", "V", "A", "N", "Nm", "Pa")
+_SIZES = {base: (base, 1.0) for base in _BASES}
+_SIZES |= {"l": ("m³", 1e-3), "L": ("m³", 1e-3), "bar": ("Pa", 1e5), "Wh": ("J", 3600.0)}
+_CASED = {"kg", "mg", "km", "cm", "mm", "ml", "kB", "MB", "GB", "TB", "kWh", "kHz", "MHz", "GHz"}
+_CASED |= {"bar", "hPa", "kPa", "MPa", "kN", "kNm"}
 _USUAL = {unit.lower(): unit for unit in _CASED}
 
 
@@ -102,23 +114,32 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return number and unit of different cells, without signs of limits, as 0.5 of <0.5.
 
     The signs stay if most cells have one, as <6 m and >6 m, or if cells, few enough to be
-    categories, would be alike without them, as 3 and >3.
+    categories, would be alike without them, as 3 and >3 or the grades 3 and 3-. A letter after
+    digits is no unit if cells have several such letters, or the others are without any unit.
     """
     bare = {cell: without_limit(cell) for cell in cells}
-    are_alike = len(bare) <= MAX_CATEGORIES and len({*bare.values()}) < len(bare)
+    are_few = len(bare) <= MAX_CATEGORIES
+    are_alike = are_few and len({_GRADE.sub(r"\1", text) for text in bare.values()}) < len(bare)
     if are_alike or 2 * sum(cell != text for cell, text in bare.items()) > len(bare):
         bare = {cell: cell for cell in bare}
-    return {cell: split_unit(text) for cell, text in bare.items()}
+    found = {cell: split_unit(text) for cell, text in bare.items()}
+    codes = {cell for cell in bare if are_alike and _GRADE.fullmatch(cell)}
+    lettered = {cell for cell in bare if found[cell][1] and _LETTERED.fullmatch(bare[cell])}
+    others = {own for cell, (_, own) in found.items() if cell not in lettered}
+    if len({found[cell][1] for cell in lettered}) > 1 or others == {""}:
+        codes |= lettered
+    return found | {cell: (cell, "") for cell in codes}
 
 
 def split_unit(cell: str) -> tuple[str, str]:
     """Return a number and its unit: € beside 5 €, kg, /20 of 17/20, hours of 8:30, or nothing.
 
     £1.2m are 1.2 M£, and 1.2M are 1.2 million. A percent sign stays with the number. Debits are
-    negative: 5.00 DR, 5,00 S and 5.00-.
+    negative: 5.00 DR, 5,00 S and 5.00-, and so is 13-.
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
+    cell = _TRAILING_MINUS.sub(r"-\1", cell) if "-" in cell else cell
     if duration := _ISO.fullmatch(cell):
         sign, *counts = duration.groups()
         sizes = zip(counts, (86_400, 3_600, 60, 1), strict=True)
@@ -243,8 +264,9 @@ def _size_of(unit: str) -> tuple[str, float] | None:
             return _WORDS[word]
     for prefix, size in _PREFIXES.items():
         base = unit.removeprefix(prefix)
-        if prefix + base == unit and (base in _BASES or is_currency(base)):
-            return base.lower() if base == "L" else base, size
+        if prefix + base == unit and (base in _SIZES or is_currency(base)):
+            kind, factor = _SIZES.get(base, (base, 1.0))
+            return kind, size * factor
     usual = _USUAL.get(unit.lower(), unit)
     return None if usual == unit else _size_of(usual)
 
