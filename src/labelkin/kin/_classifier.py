@@ -204,7 +204,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
     """
 
     _fits_blocks = _fits_unknown = _scales_columns = True
-    _fewest_ngram_rows = 10_000  # with fewer texts there is time for trees, which are better on average
+    _fewest_ngram_rows = 10_000  # with fewer texts there is time for trees, which are as good
     _parameter_constraints: dict = {
         "n_projections": [Interval(Integral, 0, None, closed="left")],
         "n_trees": [None, Interval(Integral, 0, None, closed="left")],
