@@ -542,3 +542,22 @@ def test_units_below_names_of_columns_with_words(tmp_path):
     (tmp_path / "new.csv").write_text("a;y\n µg/l;\n4500,5;0\nn.b.;1\n9800,5;0\n8000,5;1\n")
     new = read_table(tmp_path / "new.csv", expected=["a"])
     np.testing.assert_allclose(schema.read(new, [])["a"], [4.5005, np.nan, 9.8005, 8.0005])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a,b\n12.408,6.4\n3.500,5.2\n", [12.408, 3.5]),
+        ("a;b\n12.408;6.4\n3.500;5.2\n", [12.408, 3.5]),
+        ("a,b\n12.408,6\n", [12.408]),
+        ("a;b\n12.408;6,4\n3.500;5,2\n", [12408, 3500]),
+        ("a;b\n12.408;6\n", [12408]),
+    ],
+)
+def test_decimal_points_of_new_files_where_commas_were_learned(text, expected, tmp_path):
+    cells = [f"{i},{i % 10}" for i in range(N)]
+    table = write(tmp_path / "t.csv", "a;b;y", cells, cells, [0, 1] * 30)
+    schema = find_training_data(table, "y").schema
+    (tmp_path / "new.csv").write_text(text)
+    new = read_table(tmp_path / "new.csv", **schema.reading)
+    assert schema.read(new, [])["a"].tolist() == expected

@@ -7,7 +7,7 @@ A new format is a module in `formats` with a reader, which is entered under its 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -163,7 +163,7 @@ def read_table(
     *,
     delimiter: str | None = None,
     encoding: Encoding = None,
-    decimal: str | None = None,
+    decimal: str | Sequence[str] | None = None,
     header: bool | None = None,
     sheet: str | None = None,
     x: str | None = None,
@@ -184,7 +184,7 @@ def read_table(
     delimiter, encoding, decimal : str, optional
         How a CSV file is written; guessed if not given. If spaces delimit, several count as one. An
         ARFF file has an encoding, too. A list of encodings names likely ones, for a file that is
-        not UTF-8.
+        not UTF-8, and a list of one decimal mark a likely one.
     header : bool, optional
         Whether the first row of a CSV file or a sheet holds the names of the columns; without
         them they are c1, c2, …. By default it does, and a file whose first row looks like the

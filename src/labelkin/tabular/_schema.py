@@ -120,10 +120,10 @@ class Schema:
     def reading(self) -> dict[str, Any]:
         """Options by which `read_table` reads new rows as it read the training data.
 
-        A decimal comma is kept; a file in which none occurs reads the same with either mark.
+        A decimal comma is likely, unless the content shows points.
         """
         strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
-        comma = "," if self.decimal == "," else None
+        comma = [","] if self.decimal == "," else None
         named = {"as_strings": strings, "expected": self.feature_names or ()}
         likely = [self.encoding] if self.encoding else None
         return named | {"encoding": likely, "decimal": comma, "zero_based": self.zero_based}
@@ -299,7 +299,7 @@ class Schema:
         if absent := table.absent:
             words = "its values are" if len(absent) == 1 else "their values are"
             notes.append(f"{table.source}: no column {join_names(absent)}: {words} missing")
-        table.decimal = self.reading["decimal"] or table.decimal
+        table.decimal = table.decimal or ("," if self.decimal == "," else None)
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
         table.decimal = table.find_decimal(self.of_kind("number")) or self.decimal

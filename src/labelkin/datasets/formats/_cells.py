@@ -105,7 +105,8 @@ def make_table(
     pyarrow = import_optional("pyarrow")
     cells = leave_out_rows(cells, guesses)
 
-    strings, decimal = set(map(normal_form, options.as_strings)), options.decimal
+    strings = set(map(normal_form, options.as_strings))
+    decimal = options.decimal if isinstance(options.decimal, str) else None
     names = [name for name in cells if name not in strings]
     columns = cells | {name: plain_values(cells[name]) for name in names}
     # What is left are texts, and numbers that people write with commas, spaces and units.
@@ -113,13 +114,17 @@ def make_table(
     texts = {name: values for name, values in texts.items() if have_digits(values)}
     points = [name for name in names if columns[name].type == "double"]
     shown = [*texts.values()]
-    if decimal is None and all(_may_be_grouped(cells[name]) for name in points):
+    are_open = all(_may_be_grouped(cells[name]) for name in points)
+    if decimal is None and are_open:
         shown += [distinct_cells(cells[name]) for name in points]
     known = decimal or guess_decimal(shown, options.delimiter)
+    if known is None:  # points that must be decimal ones say more than what is likely
+        has_points = points and (not are_open or options.delimiter == ",")
+        known = "." if has_points and options.mark else options.mark
     mark = known or "."
     read = dict(texts)
     if mark == ",":
-        if decimal is None:
+        if options.mark is None:
             guesses.append(Guess("',' decimal", ("decimal",)))
         # In such a file, 1.234 is more than a thousand.
         read |= {name: distinct_cells(cells[name]) for name in points}
@@ -145,7 +150,7 @@ def make_table(
         if gone := [cell for cell in values if cell not in written]:
             unknown[name] = gone
     known = mark if grouped else known
-    if grouped and decimal is None:
+    if grouped and options.mark is None:
         words = f"thousands separated in {', '.join(grouped)}"
         guesses.append(Guess(words, ("decimal", "category")))
     guesses += of_columns

@@ -75,7 +75,7 @@ def read_json(raw: bytes, budget: Budget, options: Options) -> RawTable:
         guesses.append(Guess(f"no record has {join_names(absent)}: missing values", ()))
         names += absent
     budget.take_cells(2 * len(records) * len(names), len(names))
-    columns, lists, mark = {}, {}, options.decimal or "."
+    columns, lists, mark = {}, {}, options.mark or "."
     for name in names:
         cells = [record.get(fields.get(name, name)) for record in records]
         if any(isinstance(cell, list) for cell in cells):

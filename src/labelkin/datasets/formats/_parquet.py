@@ -75,7 +75,7 @@ def read_parquet(raw: bytes, budget: Budget, options: Options) -> RawTable:
         str(path),
         frame,
         names,
-        decimal=options.decimal,
+        decimal=options.mark,
         guesses=guesses,
         repeats=repeats,
         has_types=True,

@@ -104,7 +104,7 @@ class Options:
 
     delimiter: str | None = None
     encoding: Encoding = None
-    decimal: str | None = None
+    decimal: str | Sequence[str] | None = None
     header: bool | None = None
     sheet: str | None = None
     x: str | None = None
@@ -119,6 +119,11 @@ class Options:
     """Whether spaces and line breaks at the ends of a name, or repeated in it, are left out."""
     xml: str | Path | None = None
     """The labels of an ARFF file, if they are not in an XML file of its name beside it."""
+
+    @property
+    def mark(self) -> str | None:
+        """The decimal mark that is given, or that is likely; None: it is not known."""
+        return self.decimal[0] if self.decimal else None
 
     @property
     def known(self) -> list[str]:

@@ -104,14 +104,14 @@ def read_spreadsheet(raw: bytes, budget: Budget, options: Options) -> RawTable:
     for name, column in zip(first, columns, strict=True):
         heading, *values = (rows.get(i, {}).get(column) for i in numbers)
         name = " ".join(normal_form(name or "").split())
-        if name not in strings and (pointed := with_points(values, options.decimal)) != values:
+        if name not in strings and (pointed := with_points(values, options.mark)) != values:
             commas.append(name)
             values = pointed
         cells.append(make_column([heading, *values]))
-    if commas and not options.decimal:
+    if commas and not options.mark:
         guesses.append(Guess(f"',' decimal in texts of {join_names(commas)}", ("decimal",)))
     table = take_header(cells, first, str(path), guesses, replace(options, decimal="."))
-    return replace(table, decimal="," if commas else options.decimal)
+    return replace(table, decimal="," if commas else options.mark)
 
 
 def _columns_of(rows: _Rows) -> list[int]:
