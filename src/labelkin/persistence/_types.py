@@ -234,6 +234,7 @@ _MEASURED = {
     "first_year": int,
     "words": [str],
     "gaps": bool,
+    "is_given": bool,
 }
 _LABELS = {
     "names": [str],

@@ -56,11 +56,14 @@ class Measured:
     """What was read as missing."""
     gaps: bool = False
     """Whether values are missing."""
+    is_given: bool = False
+    """Whether the user chose the kind, so that all that is not of it is missing."""
 
     @classmethod
     def of(cls, table: RawTable, name: str, kind: Kind, *, is_given: bool) -> "Measured":
         """Return what a column of this kind has; `is_given`: the user chose the kind."""
-        found = cls(unit=table.units.get(name, ""), words=tuple(table.words.get(name, ())))
+        words = tuple(table.words.get(name, ()))
+        found = cls(unit=table.units.get(name, ""), words=words, is_given=is_given)
         if kind != "number":
             cells = write_epochs(table.strings(name))
             is_open = kind == "date" and not is_given and not has_order(cells)
@@ -140,6 +143,7 @@ def read_measured(
 
     Where the training rows had 0 and 1, or truth values, words such as TRUE and no are numbers.
     """
+    spare = 1.0 if known.is_given and spare else spare
     if kind == "number" and known.range == (0, 1) and table.kind(name) == "string":
         truth = {cell: TRUTH.get((cell or "").strip().casefold()) for cell in table.strings(name)}
         words = {cell: f"{value:g}" for cell, value in truth.items() if cell and value is not None}
@@ -151,7 +155,8 @@ def read_measured(
     cells, numbers = read_column(table, name, kind, known, spare, is_turned)
     if kind == "number":
         _check_percentages(table, name, cells, known.unit == "%")
-        cells = numbers = _convert(table, name, cells, "" if known.unit == "%" else known.unit)
+        to = "" if known.unit == "%" else known.unit
+        cells = numbers = _convert(table, name, cells, to, known.is_given)
     return cells, numbers
 
 
@@ -216,16 +221,22 @@ def note_outside(
         notes.append(f"{table.source}: {text}")
 
 
-def _convert(table: RawTable, name: str, numbers: np.ndarray, to: str) -> np.ndarray:
+def _convert(
+    table: RawTable, name: str, numbers: np.ndarray, to: str, is_given: bool
+) -> np.ndarray:
     """Return numbers in the unit of training; those without one are taken as they are.
 
-    So are amounts of a currency where there was none. Units that cannot be converted are refused.
+    So are amounts of a currency where there was none. Units that cannot be converted are refused,
+    unless the user chose the kind: then all other cells were missing in training, too.
     """
     unit = table.units.get(name, "")
     if not to and is_currency(unit):
         return numbers
     factor = ratio(unit, to)
     factor = ratio_to_name(unit, name) if factor is None and not to else factor
+    if factor is None and is_given:
+        table.words = table.words | {name: [*table.words.get(name, ()), in_words(unit)]}
+        return np.full(len(numbers), np.nan)
     if factor is None:
         of = in_words(to) if to else "numbers without a unit"
         text = f"column {shorten(name)} holds {in_words(unit)}, and the model was fitted on {of}"

@@ -335,7 +335,8 @@ class RawTable:
         """Return a column as float64, NaN where missing; strings are parsed if all are numbers.
 
         Times of day and durations are hours. The numbers of strings may have this unit. Up to a
-        share `spare` of the cells may be other words, which become missing and are kept in `words`.
+        share `spare` of the cells may be other words, which become missing and are kept in `words`;
+        if all may, so are numbers in other units.
         """
         column, words = self.column(name), {*self.words.get(name, ())}
         kind = "number" if _is_plain(column) else self.kind(name)
@@ -365,12 +366,13 @@ class RawTable:
                     )
             except (ValueError, TypeError) as error:
                 wrong.append(row)
-                is_refused = isinstance(error, _RefusedNumberError)
+                is_refused = isinstance(error, _RefusedNumberError) and spare < 1
                 if is_refused or len(wrong) > spare * column.notna().sum():
                     first = row if is_refused else wrong[0]
                     why = error if is_refused else not_in(unit)
                     shown = shorten(str(column.iloc[first]), 30)
                     text = f"column {shorten(name)} holds {shown} in row {first + 1}, {why}"
+                    text += "; empty the cell if it is not known" * (not is_refused)
                     raise self.error(text) from None
         if wrong:
             others = dict.fromkeys(str(column.iloc[row]) for row in wrong)
