@@ -561,3 +561,31 @@ def test_decimal_points_of_new_files_where_commas_were_learned(text, expected, t
     (tmp_path / "new.csv").write_text(text)
     new = read_table(tmp_path / "new.csv", **schema.reading)
     assert schema.read(new, [])["a"].tolist() == expected
+
+
+@pytest.mark.parametrize("form", ["csv", "xlsx", "frame"])
+def test_cells_without_the_unit_of_others_and_commas_beside_words(form, tmp_path):
+    table = pd.DataFrame(
+        {
+            "area": [f"{60 + i % 37} m²" if i % 15 == 0 else str(60 + i % 37) for i in range(N)],
+            "age": [f"{11 + i % 6} años" if i % 2 else str(11 + i % 6) for i in range(N)],
+            "late": [f"{i % 4}u {1 + i % 5}0m" if i % 3 else "2u" for i in range(N)],
+            "pure": ["94%", "97%", ">98%", "99%"] * 15,
+            "mark": ["NP" if i == 5 else f"{i % 9},{i % 7}" if i % 5 else i / 4 for i in range(N)],
+            "y": [0, 1] * (N // 2),
+        }
+    )
+    found = table
+    if form == "csv":
+        table["mark"] = table["mark"].astype(str).str.replace(".", ",")
+        table.to_csv(tmp_path / "t.csv", sep=";", index=False)
+        found = read_table(tmp_path / "t.csv")
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        table.to_excel(tmp_path / "t.xlsx", index=False)
+        found = read_table(tmp_path / "t.xlsx")
+    training = find_training_data(found, "y")
+    assert {*training.schema.columns.values()} == {"number"}
+    expected = [[61, 12, 4 / 3, 0.97, 1.1], [65, 16, 7 / 6, 0.97, np.nan]]
+    np.testing.assert_allclose(training.X.iloc[[1, 5]], expected)
+    assert training.X.iloc[15, :3].tolist() == [75, 14, 2]

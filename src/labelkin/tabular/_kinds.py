@@ -332,7 +332,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     survey. A column most of whose different values are numbers, and that holds more words than that
     or percent signs in some cells only, is refused.
     """
-    cells, decimal = table.strings(name), table.decimal or "."
+    cells, decimal = table.strings(name), table.find_own_decimal(name)
     values = [cell for cell in cells if cell is not None and not is_unknown(cell)]
     unknown = [cell for cell in cells if cell is not None and is_unknown(cell)]
     unknown = [cell for cell in unknown if cell.strip() not in MISSING]
@@ -354,7 +354,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     is_survey = 0 < len(unknown) <= _MAX_WORDS * (len(values) + len(unknown))
     is_survey &= 3 <= len(numbers) == len(distinct)
     are_many = is_certain or is_survey or len(distinct) > MAX_CATEGORIES
-    are_many |= bool(unit) and 1 < len(numbers) == len(distinct)  # as in a file
+    is_marked = unit or any(sign_of(v) or without_limit(v) != v for v in numbers)
+    are_many |= bool(is_marked) and 1 < len(numbers) == len(distinct)  # as in a file
     if not numbers or not are_many or (2 * len(numbers) <= len(distinct) and not is_certain):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]

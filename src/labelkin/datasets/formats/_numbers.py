@@ -225,9 +225,9 @@ def may_be_thousands(cell: str) -> bool:
 def have_commas(texts: Iterable[str], decimal: str | None) -> bool:
     """Return whether texts beside the numbers of a spreadsheet are numbers with a decimal comma.
 
-    All of them are, but for words such as unknown; the mark is guessed unless it is given.
+    All of them are, but for words without digits; the mark is guessed unless it is given.
     """
-    known = [text for text in texts if not is_unknown(text)]
+    known = [text for text in texts if re.search(r"\d", text)]
     written, unit = strip_units(known)
     are_all = are_numbers((text for text, _ in written.values()), ",", unit)
     return are_all and (decimal or guess_decimal([known])) == ","

@@ -357,7 +357,7 @@ class RawTable:
 
     def _parse_column(self, name: str, words: set[str], unit: str, spare: float) -> np.ndarray:
         values, column, wrong = np.full(self.n_rows, np.nan), self.column(name), list[int]()
-        decimal = self._find_own_decimal(column)
+        decimal = self.find_own_decimal(name)
         for row, (cell, gone) in enumerate(zip(column, column.isna(), strict=True)):
             try:
                 if not gone and cell not in words:
@@ -372,18 +372,18 @@ class RawTable:
                     why = error if is_refused else not_in(unit)
                     shown = shorten(str(column.iloc[first]), 30)
                     text = f"column {shorten(name)} holds {shown} in row {first + 1}, {why}"
-                    text += "; empty the cell if it is not known" * (not is_refused)
+                    text += "; empty the cell if it is not known" * (spare > 0 and not is_refused)
                     raise self.error(text) from None
         if wrong:
             others = dict.fromkeys(str(column.iloc[row]) for row in wrong)
             self.words = self.words | {name: [*words, *others]}
         return values
 
-    def _find_own_decimal(self, column: Any) -> str:
+    def find_own_decimal(self, name: str) -> str:
         """Return the decimal mark of a column; where commas are expected, it may have points."""
         if self.decimal != ",":
             return "."
-        cells = {cell for cell in column if isinstance(cell, str) and not is_unknown(cell)}
+        cells = {c for c in self.column(name) if isinstance(c, str) and re.search(r"\d", c)}
         numbers = [split_unit(without_limit(cell))[0] for cell in cells]
         has_commas = all(is_number(number, ",") for number in numbers)
         return "," if has_commas or not all(map(is_number, numbers)) else "."

@@ -24,7 +24,7 @@ CLOCK = re.compile(
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
-_HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?h\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
+_HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?[hu]\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
 _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
 # PT22510800S as polars writes it, P1DT2H0M0S and P-1DT23H0M0S as pandas does.
 _ISO = re.compile(
@@ -79,7 +79,7 @@ _HOURS = {
     730.5: "mo mth month mon monat mois mes mese mês maand mies miesiąc miesięcy",
     8766: "y yr year jahr an année año anno ano jaar rok lat",
 }
-_LETTERS = {"J": "year", "M": "month"}  # beside other units of time, such as 3 J. 6 M.
+_LETTERS = {"J": "year", "M": "month", "u": "hour"}  # beside other units of time, such as 3 J. 6 M.
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
@@ -272,9 +272,10 @@ def _size_of(unit: str) -> tuple[str, float] | None:
 
 
 def main_unit(units: Iterable[str]) -> str:
-    """Return the most frequent unit of numbers; nothing: most have none, and those no currency.
+    """Return the most frequent unit of numbers; nothing: most have none.
 
-    L is a flag where H is one, too, or most numbers have neither. Thousands are no unit.
+    A currency, or a known unit that is the only one, is that of numbers without any, too. L is a
+    flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
     counts = Counter(units)
     # A single 3 s among lengths in m does not make these minutes.
@@ -290,7 +291,8 @@ def main_unit(units: Iterable[str]) -> str:
     is_open = any(_as_time(one, [unit]) == one for one in letters)
     if is_open and _hours(words.get(unit, "")):  # beside this unit, they could be others
         unit = "hours" if words.get("m") == "min" else "months"
-    return unit if n_bare < counts.total() or is_currency(unit) else ""
+    is_only = len(counts) == 1 and unit not in {*FLAGS, "hours"} and _size_of(unit) is not None
+    return unit if n_bare < counts.total() or is_currency(unit) or is_only else ""
 
 
 def is_currency(unit: str) -> bool:
