@@ -32,6 +32,7 @@ FILES = {
     "a mean without a word": ROWS + "3;;;\n",
     "a sum and a mean": ROWS + "15;;;\n;;;\n3;;;\n",
     "an empty row between": ROWS.replace("\n3;", "\n;;;\n3;"),
+    "rows that end in delimiters": "Report\n\n" + re.sub(r"(?m)^(?=\d).*", r"\g<0>;;", ROWS),
     "margins": ";;;;\n" + "".join(f";{line}\n" for line in ROWS.splitlines()),
 }
 
