@@ -17,6 +17,7 @@ FILES = {
     "ragged words": "Fälle\nStand:;1.3.2026\nVon:;Meier\n" + ROWS,
     "totals": ROWS + "Summe:;;15%;5\n",
     "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
+    "a balance": ROWS + "Saldo final;;9,5%;\n",
     "totals of SAP": re.sub("(?m)^(?=.)", ";", ROWS) + "*;;;15%;5\n**;;;15%;5\n",
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
