@@ -24,7 +24,7 @@ _ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
 _OFFSET = re.compile(r"(?:Z|UTC|GMT)?(?:([+-]\d{1,2})(?::?(\d{2}))?)?")
 _TIME = (
     r"(?:(?:[T:]|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
-    rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
+    rf"\s*+(?:([AaPp])(?:\.\s?)?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
 # A space may follow a point, as in 12. 3. 2025, and a word for year the year, as in 2025 г.
 _GAP, _ERA = r"(?:(?<=\.)\s)?", r"(?:\s?(?:г(?:ода)?|р(?:оку)?|r(?:oku)?)\b\.?)?"
