@@ -7,6 +7,7 @@ import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import FormatError, RawTable
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular import LabelColumns, find_training_data, split_labels, table_of_records
 from support.damaged import cpu_limit
 
@@ -224,6 +225,14 @@ def test_words_for_none_are_doubted(word):
     cells = ["a|b", word, "b", "a"]
     assert f"{word} (1)" in doubts(cells)["no_label"]
     assert names(cells, no_label=word.strip("()[]").upper()) == ["a", "b"]
+
+
+def test_words_for_none_that_are_no_tags_are_noted():
+    cells = ["a;b", "none", "keine", "b", "a", None]
+    _, data = find(cells, no_label="none,keine")
+    assert Guess("no tag 'none,keine'", ("no_label",), True, ("none", "keine")) in data.guesses
+    assert doubts(cells, no_label=["none", "keine", "x"]) == {"no_label": "no tag 'x'"}
+    assert doubts(cells, no_label=["None", "keine", "-"]) == {}
 
 
 def test_other_words_are_not_doubted():

@@ -31,6 +31,7 @@ from labelkin.datasets.formats._columns import (
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
     SEPARATORS,
+    find_absent,
     find_doubts,
     find_inner_separator,
     guess_separator,
@@ -153,12 +154,14 @@ class LabelColumns:
             arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = unify_spelling(_read_all_tags(table, names, marks, field), ignore_case, none)
+        tags = _read_all_tags(table, names, marks, field)
+        rows = unify_spelling(tags, ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if all(map(_WHOLE.fullmatch, listed)):
             listed.sort(key=int)
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
+        table.guesses += find_absent(tags, none)
         table.guesses += find_doubts(rows, () if is_list else marks, is_guess)
         are_integers = is_list and all(
             type(item) is int for cell in table.lists(column) for item in cell

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._numbers import MISSING
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
@@ -74,6 +75,17 @@ def unify_spelling(
     ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
     spelled = {fold_case(tag): tag for tag in [*ordered, *names]}
     return [[spelled[fold_case(tag)] for tag in row] for row in kept]
+
+
+def find_absent(rows: Iterable[Sequence[str]], no_label: Iterable[str]) -> list[Guess]:
+    """Return a doubt if words for no label are no tags; it has those that are, one by one."""
+    words = [*no_label]
+    known = {_bare(tag) for row in rows for tag in row} | {*map(_bare, MISSING)}
+    absent = [word for word in words if _bare(word) not in known]
+    parts = [re.split("[,;|]", word) if word in absent else [word] for word in words]
+    values = tuple(part.strip() for part in chain(*parts) if part and _bare(part) in known)
+    text = f"no tag {join_names([shorten(word) for word in absent])}"
+    return [Guess(text, ("no_label",), True, values)] if absent else []
 
 
 def fold_case(tag: str) -> str:
