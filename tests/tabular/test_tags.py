@@ -219,7 +219,7 @@ def test_labels_that_always_stand_side_by_side_are_doubted():
 
 @pytest.mark.parametrize(
     "word",
-    ["(no genres listed)", "(none)", "No tags", "untagged", "none of the above", "keine", "RAS"],
+    ["(no genres listed)", "(none)", "untagged", "none of the above", "keine", "RAS", "o. B."],
 )
 def test_words_for_none_are_doubted(word):
     cells = ["a|b", word, "b", "a"]

@@ -31,10 +31,10 @@ _ENCLOSING = {*_OPENING, *_CLOSING, '"'}
 # What people write into a column of tags for a row without any, without spaces and brackets.
 _NONE = re.compile(
     r"none|nothing|n[./]?a|k\.a|null|nil|nan|--?|empty|notapplicable|noneof(?:the)?(?:above|these)"
-    r"|un(?:tagged|labell?ed|categori[sz]ed|classified)"
+    r"|un(?:tagged|labell?ed|categori[sz]ed|classified)|ohne(?:befund)?|o\.b"
     r"|no(?:label|tag|genre|topic|keyword|subject|category|categorie|answer)s?"
     r"|no.{2,30}(?:listed|given|assigned|specified|selected)"
-    r"|keine?s?|keineangaben?|nichts|ohne|aucune?|ras|néant|rien|sansobjet|ningun[oa]|nada|nenhuma?"
+    r"|keine?s?|keineangaben?|nichts|aucune?|ras|néant|rien|sansobjet|ningun[oa]|nada|nenhuma?"
     r"|nessun[oa]|niente|geen|niets|brak|żad(?:en|na|ne)|žádn[áéý]|žiadn[aey]|ing[ae]n|inget|intet"
     r"|eimitään|nincs|semmi|yok|hiçbiri|niciun(?:ul|a)|nimic|нет|ничего|немає|нема|κανένα|なし|无|無"
 )
