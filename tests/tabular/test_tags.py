@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
-from labelkin.datasets import FormatError, RawTable
+from labelkin.datasets import FormatError, RawTable, read_table
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular import LabelColumns, find_training_data, split_labels, table_of_records
 from support.damaged import cpu_limit
@@ -233,6 +233,14 @@ def test_words_for_none_that_are_no_tags_are_noted():
     assert Guess("no tag 'none,keine'", ("no_label",), True, ("none", "keine")) in data.guesses
     assert doubts(cells, no_label=["none", "keine", "x"]) == {"no_label": "no tag 'x'"}
     assert doubts(cells, no_label=["None", "keine", "-"]) == {}
+
+
+def test_cells_that_are_missing_in_a_file_list_no_tags(tmp_path):
+    data = pd.DataFrame({"x": range(5), "tags": ["a;b", "-", "b", "n/a", "a"]})
+    data.to_csv(tmp_path / "t.csv", index=False)
+    for table in (data, read_table(tmp_path / "t.csv")):
+        assert [*split_labels(table, "tags")[1]] == ["a", "b"]
+        assert len(split_labels(table, "tags", missing_labels="drop")[1]) == 3
 
 
 def test_other_words_are_not_doubted():

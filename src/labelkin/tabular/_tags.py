@@ -134,7 +134,7 @@ def read_tags(
     In objects, they are in this field, which may be absent, or else in the usual one.
     """
     found = []
-    for number, cell in enumerate(_cells_of(table, column), start=1):
+    for number, cell in enumerate(cells_of(table, column), start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
             names = (_name_of(item, field) for item in items or ())
@@ -158,16 +158,18 @@ def read_tags(
 def list_fields(table: RawTable, column: str) -> list[str]:
     """Return the names of the fields of objects that a column lists, if it does."""
     found = dict[str, None]()
-    for cell in _cells_of(table, column):
+    for cell in cells_of(table, column):
         with suppress(ValueError):
             items = cell if isinstance(cell, list) else _list_items(cell or "")
             found |= {str(key): None for one in items or () if isinstance(one, dict) for key in one}
     return [*found]
 
 
-def _cells_of(table: RawTable, column: str) -> Iterable[Any]:
-    """Return lists, or texts that may be some."""
-    return table.lists(column) if table.kind(column) == "list" else table.strings(column)
+def cells_of(table: RawTable, column: str) -> Iterable[Any]:
+    """Return lists, or texts that may be some; None for a cell that is missing in a file."""
+    if table.kind(column) == "list":
+        return table.lists(column)
+    return [None if (c or "").strip() in MISSING else c for c in table.strings(column)]
 
 
 def read_names(table: RawTable, columns: Iterable[str]) -> None:
@@ -217,7 +219,7 @@ def guess_separator(table: RawTable, column: str) -> str:
 
     Choosing among equals is refused.
     """
-    cells = [cell for cell in table.strings(column) if cell]
+    cells = [cell for cell in cells_of(table, column) if cell]
     if lists := [cell for cell in cells if _looks_like_list(cell)]:
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(lists[0], 30)}", ()))
         cells = [cell for cell in cells if not _looks_like_list(cell)]
