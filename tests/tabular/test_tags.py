@@ -114,7 +114,8 @@ def test_the_field_of_objects_that_names_a_label(write):
         (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
         (["Net (Mail, X), Friends", "Friends", "Net (Mail, X)"], ["Friends", "Net (Mail, X)"]),
-        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ['"Ham, eggs"', "Tea"]),
+        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ["Ham, eggs", "Tea"]),
+        (['"Ham, eggs", 27" wide', '"Ham, eggs"', '27" wide'], ['"Ham, eggs"', '27" wide']),
         (["a), b)", "b)", "a)"], ["a)", "b)"]),
         (["sad :(, happy :)", "sad :(", "happy :)"], ["happy :)", "sad :("]),
         (['27" wide, 24" wide', '24" wide', '27" wide'], ['24" wide', '27" wide']),
@@ -173,6 +174,7 @@ def test_doubtful_labels_name_what_decides():
     found = doubts([f"this is sentence {i}; and another {i + 1}" for i in range(20)])
     assert found["labels"].startswith("40 labels in 20 rows, of which most occur once")
     assert doubts(["a, b;c", "c"], separator=";") == {}
+    assert doubts(['"Juniors","Pisos, ES"', '"Juniors"', '"Pisos, ES"']) == {}
 
 
 @pytest.mark.parametrize("separator", [",", ", ", ";"])

@@ -47,6 +47,7 @@ _NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 # Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
+_IN_QUOTES = re.compile(r'"\s*[^"\s][^"]*"')
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
 # An array as PostgreSQL writes it: {a,"b c",NULL}.
 _ITEM = re.compile(r"""\s*+("(?:[^"\\]|\\.)*+"|(?!')[^\s{}",\\]++)\s*+""", re.DOTALL)
@@ -83,7 +84,7 @@ def find_absent(rows: Iterable[Sequence[str]], no_label: Iterable[str]) -> list[
     known = {_bare(tag) for row in rows for tag in row} | {*map(_bare, MISSING)}
     absent = [word for word in words if _bare(word) not in known]
     parts = [re.split("[,;|]", word) if word in absent else [word] for word in words]
-    values = tuple(part.strip() for part in chain(*parts) if part and _bare(part) in known)
+    values = tuple(part.strip() for part in chain(*parts) if _bare(part) in known - {""})
     text = f"no tag {join_names([shorten(word) for word in absent])}"
     return [Guess(text, ("no_label",), True, values)] if absent else []
 
@@ -131,7 +132,8 @@ def read_tags(
 ) -> list[list[str]]:
     """Return the tags of each row; what looks like JSON and lists no names is refused.
 
-    In objects, they are in this field, which may be absent, or else in the usual one.
+    Double quotes around tags are left out if no tag has others. In objects, the tags are in this
+    field, which may be absent, or else in the usual one.
     """
     found = []
     for number, cell in enumerate(cells_of(table, column), start=1):
@@ -152,6 +154,9 @@ def read_tags(
     if fields and field.split(".")[0] not in fields:
         text = f"no object in column {shorten(column)} has a field {shorten(field)}; their fields "
         raise table.error(f"{text}are {join_names(fields)}")
+    quoted = {tag for tags in found for tag in tags if '"' in tag}
+    if quoted and all(map(_IN_QUOTES.fullmatch, quoted)):
+        return [[tag.strip('"').strip() for tag in tags] for tags in found]
     return found
 
 
@@ -292,6 +297,8 @@ def find_doubts(
     used = separators if any(len(row) > 1 for row in rows) else ()
     found = []
     for mark in (*SEPARATORS, *_find_spaced(counts)) if separators else ():
+        if mark in separators:  # part of a tag in quotes
+            continue
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         recur = len({p.strip() for tag in counts for p in split_tags(tag, mark)}) < len(counts)
         is_doubtful = recur or (is_guess and mark in SEPARATORS)
