@@ -17,6 +17,7 @@ FILES = {
     "ragged words": "Fälle\nStand:;1.3.2026\nVon:;Meier\n" + ROWS,
     "totals": ROWS + "Summe:;;15%;5\n",
     "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
+    "a balance": ROWS + "Saldo final;;9,5%;\n",
     "totals of SAP": re.sub("(?m)^(?=.)", ";", ROWS) + "*;;;15%;5\n**;;;15%;5\n",
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
@@ -32,6 +33,7 @@ FILES = {
     "a mean without a word": ROWS + "3;;;\n",
     "a sum and a mean": ROWS + "15;;;\n;;;\n3;;;\n",
     "an empty row between": ROWS.replace("\n3;", "\n;;;\n3;"),
+    "rows that end in delimiters": "Report\n\n" + re.sub(r"(?m)^(?=\d).*", r"\g<0>;;", ROWS),
     "margins": ";;;;\n" + "".join(f";{line}\n" for line in ROWS.splitlines()),
 }
 

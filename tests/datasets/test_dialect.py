@@ -151,7 +151,6 @@ def test_row_names_without_a_name_are_an_index(tmp_path, mark, names):
 @pytest.mark.parametrize(
     "text",
     [
-        "a,b,c\n1,2,3,\n3,4,5,\n",  # delimiters at the ends of rows
         "text,x,y\nHello, you,1,1\nWell, I,2,0\n",
         "a,b,c\n12,50,1,0\n",
         "a,b,c\n1,2,3,0\n1,4,5,0\n",
@@ -161,6 +160,12 @@ def test_row_names_without_a_name_are_an_index(tmp_path, mark, names):
 def test_rows_that_do_not_fit_have_no_index(tmp_path, text):
     with pytest.raises(ValueError, match="not a CSV table"):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize("ends", [(";", ";;"), ("", ";")])
+def test_rows_may_end_in_more_delimiters_than_the_names(tmp_path, ends):
+    columns, _ = read(tmp_path, "a;b;c\n1,5;2,5;x{}\n3;4,5;y{}\n".format(*ends))
+    assert columns == {"a": [1.5, 3], "b": [2.5, 4.5], "c": ["x", "y"]}
 
 
 def test_the_line_that_excel_writes(tmp_path):

@@ -622,7 +622,8 @@ def test_a_date_before_many_spaces_takes_linear_time():
         "2025. március 14. 14:05", "14 марта 2025 г., 14:05", "14. 3. 2025 14:05",
         "2025. 03. 14. 14:05", "Freitag, den 14. März 2025 14:05", "14 marca 2025 r. 14:05",
         "14.03.2025 р. 14:05", "Fr, 14.03.2025 14:05", "Fri 2025-03-14 14:05",
-        "14/Mar/2025:14:05:00 +0000",
+        "14/Mar/2025:14:05:00 +0000", "2025/03/14 2:05:00 p. m. GMT+2",
+        "2025-03-14 2:05\u202fp.\xa0m.",
     ],
 )  # fmt: skip
 def test_dates_with_words(text):
@@ -1156,6 +1157,28 @@ def test_times_since_1970_are_dates_where_dates_are_expected(size, tmp_path):
     assert Guess(f"when may be {unit} since 1970", ("date",)) in numbers.guesses
     with pytest.raises(FormatError, match=rf"{unit} since 1970; fit .* columns={{'when': 'date'}}"):
         numbers.schema.read(table(when=times, x=1.0))
+
+
+def test_dates_without_hyphens_are_dates_where_dates_are_expected(tmp_path):
+    """As times since 1970 are. Where numbers or texts may be such dates, a guess says so."""
+    times = pd.date_range("2023-06-16", periods=60, freq="31D")
+    texts = [f"{when:%Y%m%d}" for when in times]
+    (tmp_path / "t.csv").write_text("\n".join(["when,x", *(f"{c},1" for c in [*texts, "?"])]))
+    rest = {"x": np.arange(60) / 7, "y": [0, 1] * 30}
+    given = find(table(when=[*map(int, texts)], **rest), columns={"when": "date"})
+    for schema in (find(table(when=times, **rest)), given):
+        file = read_table(tmp_path / "t.csv", **schema.reading)
+        request = table_of_records([{"when": text, "x": 1} for text in texts], schema)
+        for new in (file, request, table(when=np.array(texts, dtype=float), x=1.0)):
+            read = pd.to_datetime(schema.read(new, [])["when"])[:60]
+            assert (read == pd.Series(times)).all()
+    for cells in (texts, [*map(int, texts)]):
+        numbers = find_training_data(table(when=cells, **rest), "y")
+        assert Guess("when may be dates such as 20230616", ("date",)) in numbers.guesses
+    with pytest.raises(FormatError, match=r"dates such as 20230616; fit .* columns={'when': 'dat"):
+        numbers.schema.read(table(when=times, x=1.0))
+    with pytest.raises(ValueError, match="'20230631' in row 1, not a date"):
+        given.read(table(when=[20230631], x=1.0))
 
 
 @pytest.mark.parametrize(

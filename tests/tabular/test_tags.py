@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from labelkin import MLkNNClassifier, TableClassifier
-from labelkin.datasets import FormatError, RawTable
+from labelkin.datasets import FormatError, RawTable, read_table
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular import LabelColumns, find_training_data, split_labels, table_of_records
 from support.damaged import cpu_limit
 
@@ -113,7 +114,8 @@ def test_the_field_of_objects_that_names_a_label(write):
         (["寿司、麺", "麺", "寿司、", "麺、寿司"], ["寿司", "麺"]),
         (["no;se", "de", "se", "de;no"], ["de", "no", "se"]),
         (["Net (Mail, X), Friends", "Friends", "Net (Mail, X)"], ["Friends", "Net (Mail, X)"]),
-        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ['"Ham, eggs"', "Tea"]),
+        (['"Ham, eggs", Tea', "Tea", '"Ham, eggs"'], ["Ham, eggs", "Tea"]),
+        (['"Ham, eggs", 27" wide', '"Ham, eggs"', '27" wide'], ['"Ham, eggs"', '27" wide']),
         (["a), b)", "b)", "a)"], ["a)", "b)"]),
         (["sad :(, happy :)", "sad :(", "happy :)"], ["happy :)", "sad :("]),
         (['27" wide, 24" wide', '24" wide', '27" wide'], ['24" wide', '27" wide']),
@@ -172,6 +174,7 @@ def test_doubtful_labels_name_what_decides():
     found = doubts([f"this is sentence {i}; and another {i + 1}" for i in range(20)])
     assert found["labels"].startswith("40 labels in 20 rows, of which most occur once")
     assert doubts(["a, b;c", "c"], separator=";") == {}
+    assert doubts(['"Juniors","Pisos, ES"', '"Juniors"', '"Pisos, ES"']) == {}
 
 
 @pytest.mark.parametrize("separator", [",", ", ", ";"])
@@ -218,12 +221,28 @@ def test_labels_that_always_stand_side_by_side_are_doubted():
 
 @pytest.mark.parametrize(
     "word",
-    ["(no genres listed)", "(none)", "No tags", "untagged", "none of the above", "keine", "RAS"],
+    ["(no genres listed)", "(none)", "untagged", "none of the above", "keine", "RAS", "o. B."],
 )
 def test_words_for_none_are_doubted(word):
     cells = ["a|b", word, "b", "a"]
     assert f"{word} (1)" in doubts(cells)["no_label"]
     assert names(cells, no_label=word.strip("()[]").upper()) == ["a", "b"]
+
+
+def test_words_for_none_that_are_no_tags_are_noted():
+    cells = ["a;b", "none", "keine", "b", "a", None]
+    _, data = find(cells, no_label="none,keine")
+    assert Guess("no tag 'none,keine'", ("no_label",), True, ("none", "keine")) in data.guesses
+    assert doubts(cells, no_label=["none", "keine", "x"]) == {"no_label": "no tag 'x'"}
+    assert doubts(cells, no_label=["None", "keine", "-"]) == {}
+
+
+def test_cells_that_are_missing_in_a_file_list_no_tags(tmp_path):
+    data = pd.DataFrame({"x": range(5), "tags": ["a;b", "-", "b", "n/a", "a"]})
+    data.to_csv(tmp_path / "t.csv", index=False)
+    for table in (data, read_table(tmp_path / "t.csv")):
+        assert [*split_labels(table, "tags")[1]] == ["a", "b"]
+        assert len(split_labels(table, "tags", missing_labels="drop")[1]) == 3
 
 
 def test_other_words_are_not_doubted():

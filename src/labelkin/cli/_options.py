@@ -122,7 +122,8 @@ class ColumnOptions:
         bool, column_option("--ignore-case", help="Tags like Audio and audio are one label.")
     ] = False
     no_label: Annotated[
-        list[str] | None, column_option(metavar="TAG", help="A tag that means no label.")
+        list[str] | None,
+        column_option(metavar="TAG", help="A tag that means no label. May be repeated."),
     ] = None
     missing_labels: MissingLabels = None
     text: Annotated[

@@ -80,10 +80,10 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
         written as 0 and 1 (or yes and no), and mean no where only 1, yes or x is written. An empty
         cell of a column of tags means that a row has none, unless this parameter is given.
     columns : dict of str to str, default=None
-        Kinds of columns, by name: "number", "category", "text", "date" (also numbers of seconds,
-        milli-, micro- or nanoseconds since 1970), "day_first_date" (where 3/4/2025 is in April) or
-        "ignore". The kinds of other columns are found. The `schema_` of
-        another classifier is accepted as well: columns are then prepared as there.
+        Kinds of columns, by name: "number", "category", "text", "date" (also numbers such as
+        20230616, or of seconds, milli-, micro- or nanoseconds since 1970), "day_first_date"
+        (where 3/4/2025 is in April) or "ignore". The kinds of other columns are found. The
+        `schema_` of another classifier is accepted as well: columns are then prepared as there.
     scale : {"auto", "none", "robust", "standard", "minmax"}, default="auto"
         Scaling of numbers: "robust" uses medians and quartiles, so that extreme values have
         little influence. "auto" is "robust", but "none" in a table of numbers alone if these are

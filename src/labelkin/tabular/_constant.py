@@ -13,7 +13,7 @@ from labelkin.datasets.formats._columns import fold
 from labelkin.datasets.formats._numbers import MISSING, is_number, parse_number
 from labelkin.datasets.formats._raw_table import Guess, as_string
 from labelkin.datasets.formats._units import split_unit
-from labelkin.tabular._dates import parse_date, write_epochs
+from labelkin.tabular._dates import parse_date, write_dates
 
 _MAX_NOTES = 5  # columns that have a note of their own
 
@@ -74,7 +74,7 @@ def _texts(table: RawTable, name: str) -> Any:
 
 def _normal_form(text: str) -> str:
     """Return what texts have in common that mean the same number, date or word."""
-    (text,) = write_epochs([text])
+    (text,) = write_dates([text])
     number, unit = split_unit(text)
     if is_number(number):
         return f"{parse_number(number, '.')!r} {unit}"

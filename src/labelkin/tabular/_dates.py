@@ -24,7 +24,7 @@ _ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
 _OFFSET = re.compile(r"(?:Z|UTC|GMT)?(?:([+-]\d{1,2})(?::?(\d{2}))?)?")
 _TIME = (
     r"(?:(?:[T:]|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
-    rf"\s*+(?:([AaPp])\.?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
+    rf"\s*+(?:([AaPp])(?:\.\s?)?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
 # A space may follow a point, as in 12. 3. 2025, and a word for year the year, as in 2025 г.
 _GAP, _ERA = r"(?:(?<=\.)\s)?", r"(?:\s?(?:г(?:ода)?|р(?:оку)?|r(?:oku)?)\b\.?)?"
@@ -77,6 +77,8 @@ PER_SECOND = {"seconds": 1, "milliseconds": 10**3, "microseconds": 10**6, "nanos
 """The units of times since 1970, as computers write them."""
 # 1740787200, 1740787200.5 or 1.7407872e+18.
 _EPOCH = re.compile(r"\s*(?:\d{9,19}(?:\.\d*)?|[1-9]\.\d+[eE]\+?\d{1,2})\s*", re.ASCII)
+# 20230616 or, as a float, 20230616.0.
+_BASIC = re.compile(r"\s*((?:19|20)\d{2})(\d{2})(\d{2})(?:\.0*)?\s*", re.ASCII)
 _EPOCHS = 631_152_000, 2_871_763_200  # seconds: the years 1990 to 2060
 _FULL_YEAR = re.compile(r"[12]\d{3}")
 FIRST_YEAR = 1970
@@ -121,12 +123,20 @@ def epoch_unit(low: float, high: float, limits: tuple[float, float] = _EPOCHS) -
     return next((u for u, n in found if limits[0] * n <= low <= high < limits[1] * n), "")
 
 
-def write_epochs(cells: Iterable[str | None]) -> np.ndarray:
-    """Return cells with times since 1970 as dates in UTC."""
-    return np.array([cell and _write_epoch(cell) for cell in cells], dtype=object)
+def write_dates(cells: Iterable[str | None]) -> np.ndarray:
+    """Return cells with dates such as 20230616 with hyphens, and times since 1970 in UTC."""
+    return np.array([cell and _write_date(cell) for cell in cells], dtype=object)
 
 
-def _write_epoch(cell: str) -> str:
+def is_basic_date(cell: str) -> bool:
+    """Return whether a cell holds a date such as 20230616, of the years 1900 to 2099."""
+    return _BASIC.fullmatch(cell) is not None and _write_date(cell) != cell
+
+
+def _write_date(cell: str) -> str:
+    if found := _BASIC.fullmatch(cell):
+        written = "-".join(found.groups())
+        return written if parse_date(written, False) else cell
     number = float(cell) if _EPOCH.fullmatch(cell) else 0.0
     unit = epoch_unit(number, number)
     start = datetime(1970, 1, 1, tzinfo=UTC)

@@ -36,10 +36,11 @@ from labelkin.tabular._dates import (
     find_day_first,
     find_first_year,
     have_full_years,
+    is_basic_date,
     needs_order,
     parse_date,
     parse_dates,
-    write_epochs,
+    write_dates,
 )
 from labelkin.tabular._text import count_words, has_words
 
@@ -125,10 +126,10 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
         if name in table.units or not _are_identifiers(name, numbers):
             _find_sentinels(table, name, numbers)
             doubts = _find_doubts(name, numbers)
-            table.guesses += doubts or _find_codes(name, numbers) or _find_epochs(name, numbers)
+            table.guesses += doubts or _find_codes(name, numbers) or _find_dates(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
-        table.guesses += _find_epochs(name, numbers)
+        table.guesses += _find_dates(name, numbers)
         return None
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
@@ -249,16 +250,18 @@ def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
     return [Guess(f"{name}: numbers, of which only {len(values)} differ", ("category",))]
 
 
-def _find_epochs(name: str, numbers: np.ndarray) -> list[Guess]:
-    """Return a guess if many different numbers may be times since 1970.
+def _find_dates(name: str, numbers: np.ndarray) -> list[Guess]:
+    """Return a guess if many different numbers may be dates such as 20230616 or times since 1970.
 
-    They begin with 1, as those since 2001 do, are at most a few years from now, and span a day or
-    more. Seconds are whole minutes unless the column is named like a time, as phone numbers have
+    The times begin with 1, as those since 2001 do, are at most a few years from now, and span a day
+    or more. Seconds are whole minutes unless the column is named like a time, as phone numbers have
     ten digits, too; nanoseconds are whole microseconds, as identifiers are not.
     """
     values = np.unique(numbers[np.isfinite(numbers)])
     if len(values) <= MAX_CATEGORIES or (values % 1).any() or _IDENTIFIER_NAME.search(name):
         return []
+    if all(is_basic_date(as_string(value)) for value in values):
+        return [Guess(f"{name} may be dates such as {values[0]:.0f}", ("date",))]
     limits = 1e9, (date.today().year - 1965) * 365.25 * 86_400
     unit = epoch_unit(values[0], values[-1], limits)
     steps = {"seconds": 1 if _TIME_NAME.search(name) else 60, "nanoseconds": 1_000}
@@ -388,9 +391,9 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     """Return the kind of a column of dates; None: it holds others.
 
     A few words among many dates are missing values, and so is one word, such as open, in at most
-    half of the cells. If the kind is `given`, so are all words, and times since 1970 are dates.
+    half of the cells. If the kind is `given`, so are all words, and numbers may be dates.
     """
-    cells = write_epochs(table.strings(name)) if given else table.strings(name)
+    cells = write_dates(table.strings(name)) if given else table.strings(name)
     values = [v for v in cells if v is not None and not is_unknown(v)]
     short = {value for value in values if len(value) <= _MAX_DATE}
     dates = {value for value in short if parse_date(value, True) or parse_date(value, False)}
@@ -470,6 +473,8 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     distinct = set(values)
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > MAX_CATEGORIES
+    if are_many and all(map(is_basic_date, distinct)):
+        table.guesses.append(Guess(f"{name} may be dates such as {min(distinct)}", ("date",)))
     if not are_codes and _holds_numbers(table, name):
         return "number"
     words = [*map(count_words, distinct)]

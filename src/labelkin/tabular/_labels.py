@@ -31,6 +31,8 @@ from labelkin.datasets.formats._columns import (
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
     SEPARATORS,
+    cells_of,
+    find_absent,
     find_doubts,
     find_inner_separator,
     guess_separator,
@@ -146,19 +148,21 @@ class LabelColumns:
         is_guess = not given and not is_list and not several
         marks = (guess_separator(table, column),) if is_guess else given or (";",)
         if several:
-            cells = [cell for name in names for cell in table.strings(name) if cell]
+            cells = [cell for name in names for cell in cells_of(table, name) if cell]
             inner = None if given else find_inner_separator(cells)
             marks, how = ((inner,), f", split at {inner!r}") if inner else (marks, "")
             arguments = ("ignore",) * any(repeats_name(name, [column]) for name in names[1:])
             arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
-        rows = unify_spelling(_read_all_tags(table, names, marks, field), ignore_case, none)
+        tags = _read_all_tags(table, names, marks, field)
+        rows = unify_spelling(tags, ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if all(map(_WHOLE.fullmatch, listed)):
             listed.sort(key=int)
         if not listed:
             raise table.error(f"column {shorten(column)} lists no label at all")
+        table.guesses += find_absent(tags, none)
         table.guesses += find_doubts(rows, () if is_list else marks, is_guess)
         are_integers = is_list and all(
             type(item) is int for cell in table.lists(column) for item in cell
@@ -288,7 +292,7 @@ class LabelColumns:
         for column in columns:
             is_gone = table.column(column).isna().to_numpy()
             if table.kind(column) == "string":
-                is_gone = is_gone | [not (cell or "").strip() for cell in table.strings(column)]
+                is_gone = is_gone | [cell is None for cell in cells_of(table, column)]
             empty &= is_gone
         if empty.any() and self.missing is None:
             text = f"empty cells of {join_names(columns)} mean no label"
@@ -387,7 +391,7 @@ def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
     """
     if len(names) < 2 or any(table.kind(name) not in ("string", "missing") for name in names):
         return False
-    columns = [[(cell or "").strip() for cell in table.strings(name)] for name in names]
+    columns = [[(cell or "").strip() for cell in cells_of(table, name)] for name in names]
     filled = np.array(columns) != ""
     cells = [cell.lower() for column in columns for cell in column if cell]
     if any(cell in TRUTH for cell in cells) or pair_findings(cells):

@@ -10,6 +10,7 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
+from labelkin.datasets.formats._raw_table import as_string
 from labelkin.datasets.formats._units import (
     in_words,
     is_currency,
@@ -27,10 +28,11 @@ from labelkin.tabular._dates import (
     find_first_year,
     find_zone,
     has_order,
+    is_basic_date,
     is_one_month,
     parse_date,
     parse_dates,
-    write_epochs,
+    write_dates,
 )
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import TRUTH
@@ -65,7 +67,7 @@ class Measured:
         words = tuple(table.words.get(name, ()))
         found = cls(unit=table.units.get(name, ""), words=words, is_given=is_given)
         if kind != "number":
-            cells = write_epochs(table.strings(name))
+            cells = write_dates(table.strings(name))
             is_open = kind == "date" and not is_given and not has_order(cells)
             first_year = find_first_year(cells, kind == "day_first_date")
             zone = str(getattr(getattr(table.column(name), "dt", None), "tz", None) or "")
@@ -115,7 +117,7 @@ def read_column(
         return cells, None
     day_first = is_turned != (kind == "day_first_date")
     to, words = as_zone(known.zone), table.words.get(name, [])
-    cells = write_epochs(cells)
+    cells = write_dates(cells)
     cells[[cell is not None and (cell in words or is_unknown(cell)) for cell in cells]] = None
     dates = parse_dates(cells, day_first, to, known.first_year)
     days = as_days(dates)
@@ -267,11 +269,14 @@ def _check_percentages(table: RawTable, name: str, numbers: np.ndarray, expected
 
 def _check_numbers(table: RawTable, name: str, known: Measured) -> None:
     """Refuse dates where the training rows had numbers that may be dates."""
-    unit = epoch_unit(*known.range) if known.range else ""
-    for row, cell in enumerate(table.strings(name) if unit else (), start=1):
+    ends = known.range or (0.0, 0.0)
+    unit = epoch_unit(*ends)
+    are_basic = all(is_basic_date(as_string(end)) for end in ends)
+    may_be = "dates such as 20230616" if are_basic else unit and f"{unit} since 1970"
+    for row, cell in enumerate(table.strings(name) if may_be else (), start=1):
         if cell and find_day_first([cell]) is not None:
             text = f"column {shorten(name)} holds {shorten(cell, 30)} in row {row}, and the model "
-            text += f"was fitted on numbers, which may be {unit} since 1970; fit the model with "
+            text += f"was fitted on numbers, which may be {may_be}; fit the model with "
             raise table.error(f"{text}columns={{{name!r}: 'date'}}", "columns")
 
 

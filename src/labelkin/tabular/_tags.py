@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._numbers import MISSING
 from labelkin.datasets.formats._raw_table import Guess, as_string
 
 # Marks between tags that are recognised without being given.
@@ -30,10 +31,10 @@ _ENCLOSING = {*_OPENING, *_CLOSING, '"'}
 # What people write into a column of tags for a row without any, without spaces and brackets.
 _NONE = re.compile(
     r"none|nothing|n[./]?a|k\.a|null|nil|nan|--?|empty|notapplicable|noneof(?:the)?(?:above|these)"
-    r"|un(?:tagged|labell?ed|categori[sz]ed|classified)"
+    r"|un(?:tagged|labell?ed|categori[sz]ed|classified)|ohne(?:befund)?|o\.b"
     r"|no(?:label|tag|genre|topic|keyword|subject|category|categorie|answer)s?"
     r"|no.{2,30}(?:listed|given|assigned|specified|selected)"
-    r"|keine?s?|keineangaben?|nichts|ohne|aucune?|ras|néant|rien|sansobjet|ningun[oa]|nada|nenhuma?"
+    r"|keine?s?|keineangaben?|nichts|aucune?|ras|néant|rien|sansobjet|ningun[oa]|nada|nenhuma?"
     r"|nessun[oa]|niente|geen|niets|brak|żad(?:en|na|ne)|žádn[áéý]|žiadn[aey]|ing[ae]n|inget|intet"
     r"|eimitään|nincs|semmi|yok|hiçbiri|niciun(?:ul|a)|nimic|нет|ничего|немає|нема|κανένα|なし|无|無"
 )
@@ -46,6 +47,7 @@ _NUMPY = re.compile(r"""\bnp\.str_\(('[^']*+'|"[^"]*+")\)""")
 # Possessive quantifiers, and quotes searched for only where all of them are closed: linear time.
 _QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)\"""", re.DOTALL)
 _ALL_QUOTED = re.compile(rf"[ ,\n]*+(?:(?:{_QUOTED.pattern})[ ,\n]*+)*+", re.DOTALL)
+_IN_QUOTES = re.compile(r'"\s*[^"\s][^"]*"')
 _ANGLES = re.compile(r"\s*+(?:<[^<>]++>\s*+)++")  # <a><b>
 # An array as PostgreSQL writes it: {a,"b c",NULL}.
 _ITEM = re.compile(r"""\s*+("(?:[^"\\]|\\.)*+"|(?!')[^\s{}",\\]++)\s*+""", re.DOTALL)
@@ -74,6 +76,17 @@ def unify_spelling(
     ordered = sorted(counts, key=lambda tag: (counts[tag], tag))
     spelled = {fold_case(tag): tag for tag in [*ordered, *names]}
     return [[spelled[fold_case(tag)] for tag in row] for row in kept]
+
+
+def find_absent(rows: Iterable[Sequence[str]], no_label: Iterable[str]) -> list[Guess]:
+    """Return a doubt if words for no label are no tags; it has those that are, one by one."""
+    words = [*no_label]
+    known = {_bare(tag) for row in rows for tag in row} | {*map(_bare, MISSING)}
+    absent = [word for word in words if _bare(word) not in known]
+    parts = [re.split("[,;|]", word) if word in absent else [word] for word in words]
+    values = tuple(part.strip() for part in chain(*parts) if _bare(part) in known - {""})
+    text = f"no tag {join_names([shorten(word) for word in absent])}"
+    return [Guess(text, ("no_label",), True, values)] if absent else []
 
 
 def fold_case(tag: str) -> str:
@@ -119,10 +132,11 @@ def read_tags(
 ) -> list[list[str]]:
     """Return the tags of each row; what looks like JSON and lists no names is refused.
 
-    In objects, they are in this field, which may be absent, or else in the usual one.
+    Double quotes around tags are left out if no tag has others. In objects, the tags are in this
+    field, which may be absent, or else in the usual one.
     """
     found = []
-    for number, cell in enumerate(_cells_of(table, column), start=1):
+    for number, cell in enumerate(cells_of(table, column), start=1):
         try:
             items = cell if isinstance(cell, list) else _list_items(cell or "")
             names = (_name_of(item, field) for item in items or ())
@@ -140,22 +154,27 @@ def read_tags(
     if fields and field.split(".")[0] not in fields:
         text = f"no object in column {shorten(column)} has a field {shorten(field)}; their fields "
         raise table.error(f"{text}are {join_names(fields)}")
+    quoted = {tag for tags in found for tag in tags if '"' in tag}
+    if quoted and all(map(_IN_QUOTES.fullmatch, quoted)):
+        return [[tag.strip('"').strip() for tag in tags] for tags in found]
     return found
 
 
 def list_fields(table: RawTable, column: str) -> list[str]:
     """Return the names of the fields of objects that a column lists, if it does."""
     found = dict[str, None]()
-    for cell in _cells_of(table, column):
+    for cell in cells_of(table, column):
         with suppress(ValueError):
             items = cell if isinstance(cell, list) else _list_items(cell or "")
             found |= {str(key): None for one in items or () if isinstance(one, dict) for key in one}
     return [*found]
 
 
-def _cells_of(table: RawTable, column: str) -> Iterable[Any]:
-    """Return lists, or texts that may be some."""
-    return table.lists(column) if table.kind(column) == "list" else table.strings(column)
+def cells_of(table: RawTable, column: str) -> Iterable[Any]:
+    """Return lists, or texts that may be some; None for a cell that is missing in a file."""
+    if table.kind(column) == "list":
+        return table.lists(column)
+    return [None if (c or "").strip() in MISSING else c for c in table.strings(column)]
 
 
 def read_names(table: RawTable, columns: Iterable[str]) -> None:
@@ -205,7 +224,7 @@ def guess_separator(table: RawTable, column: str) -> str:
 
     Choosing among equals is refused.
     """
-    cells = [cell for cell in table.strings(column) if cell]
+    cells = [cell for cell in cells_of(table, column) if cell]
     if lists := [cell for cell in cells if _looks_like_list(cell)]:
         table.guesses.append(Guess(f"{column} holds lists such as {shorten(lists[0], 30)}", ()))
         cells = [cell for cell in cells if not _looks_like_list(cell)]
@@ -278,6 +297,8 @@ def find_doubts(
     used = separators if any(len(row) > 1 for row in rows) else ()
     found = []
     for mark in (*SEPARATORS, *_find_spaced(counts)) if separators else ():
+        if mark in separators:  # part of a tag in quotes
+            continue
         holding = sorted(tag for tag in counts if len(split_tags(tag, mark)) > 1)
         recur = len({p.strip() for tag in counts for p in split_tags(tag, mark)}) < len(counts)
         is_doubtful = recur or (is_guess and mark in SEPARATORS)

@@ -11,12 +11,16 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values
 from labelkin.datasets.formats._raw_table import Guess
 
-# What people write before sums and means below a table. Others are found by their values.
+# What people write before sums, means and balances below a table. Others are found by their values.
 _TOTAL_WORDS = (
     "total|totals|grand total|subtotal|sum|sums|summe|gesamt|gesamtsumme|gesamtergebnis|endsumme|"
     "zwischensumme|σ|average|overall average|mean|durchschnitt|mittelwert|ø|moyenne|promedio|"
     "gemiddelde|total general|total général|insgesamt|totale|totaal|somme|suma|soma|итого|合計|"
-    "总计|المجموع"
+    "总计|المجموع|closing balance|opening balance|ending balance|beginning balance|balance|"
+    "endsaldo|schlusssaldo|abschlusssaldo|anfangssaldo|eröffnungssaldo|saldo|solde final|"
+    "solde initial|solde|saldo final|saldo inicial|saldo finale|saldo iniziale|eindsaldo|"
+    "beginsaldo|saldo końcowe|saldo początkowe|исходящий остаток|входящий остаток|期末残高|"
+    "期首残高|期末余额|期初余额|الرصيد الختامي|الرصيد الافتتاحي"
 )
 _TOTALS = frozenset(_TOTAL_WORDS.split("|"))
 _TOTAL_MARK = re.compile(r"\s*\*+\s*")  # as SAP writes it, in a column of its own

@@ -21,6 +21,7 @@ from labelkin.datasets.formats._dialect import (
     is_note,
     lacks_name,
     split_lines,
+    without_ends,
 )
 from labelkin.datasets.formats._header import FIRST_ROWS, take_header
 from labelkin.datasets.formats._numbers import is_number
@@ -109,6 +110,7 @@ def _read_rows(
 ) -> Iterator[list[str]]:
     """Yield the rows that are not empty; one of another width than the first is refused.
 
+    Empty cells at the end of a longer row are left out, as a delimiter may end each row.
     The lines below the table, which are shorter and begin with a note, are added to `notes`.
     """
     notes = [] if notes is None else notes
@@ -133,6 +135,7 @@ def _read_rows(
         if not row:
             continue
         first = first or row
+        row = without_ends(row, len(first))
         if len(row) == len(first) and not notes:
             n_rows += 1
             yield row

@@ -92,10 +92,11 @@ def find_names(text: str, delimiter: str | None, expected: set[str]) -> int:
             end = len(rows)
             while end > top + 2 and is_note(rows[end - 1], rows[top]):
                 end -= 1
-            if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in rows[:end]) > end > 0:
+            bare = [without_ends(row, len(rows[top])) for row in rows] if rows[top:] else []
+            if top == 0 and 2 * sum(len(row) == len(rows[0]) for row in bare[:end]) > end > 0:
                 return 0  # the first line has names
             # The last line of the sample may be cut.
-            table = rows[top : end - (end == len(rows))] or rows[top:]
+            table = bare[top : end - (end == len(rows))] or bare[top:]
             widths = {len(row) for row in table if row}
             if top and len(widths) == 1 and not expected & {*chain(*rows[:top])}:
                 best = max(best, (widths.pop(), sum(map(len, lines[: ends[top - 1]]))))
@@ -112,6 +113,15 @@ def is_note(row: Sequence[str], names: Sequence[str]) -> bool:
     is_spaced &= len(row) < 2 or not any(name.startswith(" ") for name in names[1:])
     has_number = any(is_number(cell, decimal) for cell in row[:1] for decimal in ".,")
     return len(row) < len(names) > 2 and is_spaced and not has_number
+
+
+def without_ends(row: list[str], width: int) -> list[str]:
+    """Return a row without empty cells at its end beyond the width of the names.
+
+    Of a single column, the delimiter may be part of a text.
+    """
+    is_longer = len(row) > width > 1 and not any(cell.strip() for cell in row[width:])
+    return row[:width] if is_longer else row
 
 
 def _sample_lines(text: str) -> list[str]:
@@ -149,7 +159,8 @@ def find_delimiter(text: str, expected: Container[str] = ()) -> str:
         if mark not in first or not (rows := _sample_rows(text, mark)):
             continue
         width = len(rows[0])
-        share = round(float(np.mean([len(row) == width for row in rows])), 2)
+        are_equal = [len(without_ends(row, width)) == width for row in rows]
+        share = round(float(np.mean(are_equal)), 2)
         if width > 1 and (share, width) > (best_share, best_width):
             best, best_share, best_width = mark, share, width
     if best_width == 1 and " " in first and first.strip() not in expected:
