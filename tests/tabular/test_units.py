@@ -589,3 +589,11 @@ def test_cells_without_the_unit_of_others_and_commas_beside_words(form, tmp_path
     expected = [[61, 12, 4 / 3, 0.97, 1.1], [65, 16, 7 / 6, 0.97, np.nan]]
     np.testing.assert_allclose(training.X.iloc[[1, 5]], expected)
     assert training.X.iloc[15, :3].tolist() == [75, 14, 2]
+
+
+def test_numbers_that_all_end_in_a_minus_are_not_negative(tmp_path):
+    cells = [f"{1935 + 5 * (i % 9)}-" for i in range(N)]
+    found = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * (N // 2))
+    frame = pd.DataFrame({"a": cells, "y": [0, 1] * (N // 2)})
+    for table in (found, frame):
+        assert find_training_data(table, "y").schema.columns == {"a": "category"}

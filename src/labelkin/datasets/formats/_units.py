@@ -124,6 +124,8 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
         bare = {cell: cell for cell in bare}
     found = {cell: split_unit(text) for cell, text in bare.items()}
     codes = {cell for cell in bare if are_alike and _GRADE.fullmatch(cell)}
+    if all(map(_TRAILING_MINUS.match, bare)):  # 1935-, 1940- are ranges without an end
+        codes = {*bare}
     lettered = {cell for cell in bare if found[cell][1] and _LETTERED.fullmatch(bare[cell])}
     others = {own for cell, (_, own) in found.items() if cell not in lettered}
     if len({found[cell][1] for cell in lettered}) > 1 or others == {""}:
