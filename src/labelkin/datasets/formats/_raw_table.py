@@ -372,7 +372,7 @@ class RawTable:
                     why = error if is_refused else not_in(unit)
                     shown = shorten(str(column.iloc[first]), 30)
                     text = f"column {shorten(name)} holds {shown} in row {first + 1}, {why}"
-                    text += "; empty the cell if it is not known" * (spare > 0 and not is_refused)
+                    text += "; leave it empty if it is not known" * (spare > 0 and not is_refused)
                     raise self.error(text) from None
         if wrong:
             others = dict.fromkeys(str(column.iloc[row]) for row in wrong)
