@@ -1063,6 +1063,12 @@ def test_the_column_by_which_rows_are_known(names, title):
     assert schema.title == title
 
 
+def test_codes_beside_letters_are_no_broken_numbers():
+    """Sections A to U and classes such as 01.11, as of NACE."""
+    codes = [chr(65 + i % 21) if i % 9 == 0 else f"{i:02d}.{i % 9}{i % 7}" for i in range(90)]
+    assert find(table(code=codes, x=[*range(9)] * 10, y=[0, 1] * 45)).columns["code"] != "number"
+
+
 def test_numbers_that_may_be_codes_are_named():
     n = 60
     data = table(

@@ -13,6 +13,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import open_names
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._numbers import (
+    CODED,
     MISSING,
     are_numbers,
     is_number,
@@ -375,6 +376,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
             words = describe_numbers(numbers, unit)
             table.guesses.append(Guess(f"{name}: {words}", ("category", "ignore")))
         return True
+    if wrong and any(map(CODED.match, numbers.values())):
+        return False
     if wrong and not is_certain:
         shown = _first_of(cells[row] for row in wrong)
         raise table.error(

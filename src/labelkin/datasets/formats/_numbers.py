@@ -46,7 +46,8 @@ def _pattern(decimal: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {decimal: _pattern(decimal) for decimal in _THOUSANDS}
-_CODED = re.compile(r"0\d(?!:)")
+CODED = re.compile(r"0\d(?!:)")
+"""Matches the beginning of a code such as 01.11, as opposed to a number or a time."""
 _POINT_THOUSANDS = re.compile(r"\(?[-+]?[1-9]\d{0,2}(?:\.\d{3})+\)?")
 _GROUPING = re.compile(r"['’\s]")
 MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
@@ -125,7 +126,7 @@ def are_numbers(cells: Iterable[str], decimal: str, unit: str = "") -> bool:
     """
     cells = list(cells)
     bare = (_UNITS.sub("", cell).strip() for cell in cells)
-    if not all(is_number(cell, decimal) for cell in cells) or any(map(_CODED.match, bare)):
+    if not all(is_number(cell, decimal) for cell in cells) or any(map(CODED.match, bare)):
         return False
     signs = {sign_of(cell) for cell in cells if re.search("[1-9]", cell)}
     are_alike = "%" not in signs and (":" not in signs or bool(unit))
