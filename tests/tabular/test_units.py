@@ -9,7 +9,7 @@ pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
 
 from labelkin import MLkNNClassifier, TableClassifier
-from labelkin.datasets import read_table
+from labelkin.datasets import read, read_table
 from labelkin.tabular import find_training_data, table_of_records
 
 N = 60
@@ -597,3 +597,41 @@ def test_numbers_that_all_end_in_a_minus_are_not_negative(tmp_path):
     frame = pd.DataFrame({"a": cells, "y": [0, 1] * (N // 2)})
     for table in (found, frame):
         assert find_training_data(table, "y").schema.columns == {"a": "category"}
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "cells", "expected"),
+    [
+        ("a", "{},5 kg", ["30", "12.0 lb"], [30, 5.4431]),
+        ("a", "{} months", ["11", "11 yrs"], [11, 132]),
+        ("hours per week", "{}", ["6", "30m", "12"], [6, 0.5, 12]),
+        ("age", "{}", ["60", "8 months", "50"], [60, 2 / 3, 50]),
+    ],
+)
+def test_numbers_without_a_unit_are_in_that_of_training(name, form, cells, expected, tmp_path):
+    """Whatever unit other cells of the new rows have."""
+    old = [form.format(1 + i % 40) for i in range(N)]
+    found = write(tmp_path / "t.csv", f"{name};y", old, [0, 1] * (N // 2))
+    schema = find_training_data(found, "y").schema
+    path = tmp_path / "new.csv"
+    path.write_text("\n".join([f"{name};b", *(f"{cell};1" for cell in cells)]) + "\n")
+    rows = [{name: cell} for cell in cells]
+    mixed = [{name: float(c) if c.isdecimal() else c} for c in cells]
+    for table in (
+        read_table(path),
+        read_table(path, **schema.reading),
+        pd.DataFrame(rows),
+        pd.DataFrame(mixed),
+        table_of_records(rows, schema),
+        table_of_records(mixed, schema),
+    ):
+        np.testing.assert_allclose(schema.read(table, [])[name], expected, rtol=1e-4)
+
+
+def test_seconds_are_no_ages_and_numbers_with_units_are_read(tmp_path):
+    found = write(tmp_path / "t.csv", "age;y", [18 + i % 30 for i in range(N)], [0, 1] * (N // 2))
+    schema = find_training_data(found, "y").schema
+    with pytest.raises(ValueError, match="'60s' in row 2, not a number"):
+        schema.read(pd.DataFrame({"age": ["60", "60s"]}), [])
+    (tmp_path / "t.csv").write_text("a,y\n5 kg,1\n6,0\n7 kg,1\n")
+    assert read(tmp_path / "t.csv", labels="y").data.tolist() == [[5], [6], [7]]

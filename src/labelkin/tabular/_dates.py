@@ -80,6 +80,7 @@ _EPOCH = re.compile(r"\s*(?:\d{9,19}(?:\.\d*)?|[1-9]\.\d+[eE]\+?\d{1,2})\s*", re
 # 20230616 or, as a float, 20230616.0.
 _BASIC = re.compile(r"\s*((?:19|20)\d{2})(\d{2})(\d{2})(?:\.0*)?\s*", re.ASCII)
 _EPOCHS = 631_152_000, 2_871_763_200  # seconds: the years 1990 to 2060
+_AT = re.compile(r",?\s(?:at|um|à|a las|alle|om|kl\.?)\s(?=\d)", re.IGNORECASE)  # 2:00 PM
 _FULL_YEAR = re.compile(r"[12]\d{3}")
 FIRST_YEAR = 1970
 """Years of two digits are 1970 to 2069 where nothing else is known."""
@@ -202,7 +203,7 @@ def _as_offset(written: str | None) -> timezone | None:
 def _read_date(text: str, day_first: bool, first_year: int = FIRST_YEAR) -> datetime | None:
     """Return a date as it is written, with its offset from UTC if it has one."""
     written: tuple[Any, Any, Any]
-    text = _CHARACTERS.sub(r"\1-\2-\3", text, count=1)
+    text = _AT.sub(" ", _CHARACTERS.sub(r"\1-\2-\3", text, count=1), count=1)
     if found := _YEAR_FIRST.fullmatch(text):
         written = found[1], found[3], found[4]
     elif found := _YEAR_LAST.fullmatch(text):

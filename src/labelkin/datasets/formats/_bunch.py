@@ -21,6 +21,7 @@ from labelkin.datasets.formats._columns import (
     open_names,
     split_names,
 )
+from labelkin.datasets.formats._numbers import strip_units
 from labelkin.datasets.formats._raw_table import (
     NO_LABELS,
     NO_YES,
@@ -113,12 +114,18 @@ def _split_columns(
     return data, target, [names[i] for i in features], label_names
 
 
+def _unit_of(table: RawTable, name: str) -> str:
+    """Return the unit that stands beside some of the numbers of a column."""
+    is_text = table.kind(name) == "string"
+    return strip_units({cell for cell in table.strings(name) if cell})[1] if is_text else ""
+
+
 def _matrix_of(table: RawTable, columns: np.ndarray) -> Any:
     """Return columns as an array or a CSR matrix of numbers."""
     names = [(table.names or [])[i] for i in columns]
     try:
         if not table.is_matrix:
-            return np.column_stack([table.numbers(name) for name in names])
+            return np.column_stack([table.numbers(name, _unit_of(table, name)) for name in names])
         if texts := [name for name in names if name in table.texts]:
             raise table.error(f"column {shorten(texts[0])} holds text, not numbers")
     except FormatError as error:

@@ -32,7 +32,7 @@ from labelkin.datasets.formats._numbers import (
     with_point,
 )
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
-from labelkin.datasets.formats._units import describe_numbers
+from labelkin.datasets.formats._units import describe_numbers, is_bare, is_currency
 
 
 class NumberText(str):
@@ -71,7 +71,7 @@ def read_mixed(table: RawTable, names: Iterable[str], as_strings: Iterable[str] 
         written = [None if cell is None else _as_written(cell) for cell in cells]
         if name not in strings:
             written = with_points(written, table.decimal)
-        options = Options(decimal=".", as_strings=strings)
+        options = Options(decimal=".", as_strings=strings, expected=[name])
         read = make_table({name: make_column(written)}, table.source, [], options)
         table.guesses, table.units = [*table.guesses, *read.guesses], table.units | read.units
         if table.percentages is not None and read.percentages:
@@ -137,6 +137,8 @@ def make_table(
         own = next((one for one in marks if are_numbers(numbers, one, unit)), "")
         if not written or not own:
             continue
+        if unit and not is_currency(unit) and any(map(is_bare, written)):
+            continue  # numbers without a unit are in that of training
         value = {cell: parse_number(text, own) * by for cell, (text, by) in written.items()}
         parsed = [value.get(cell) for cell in cells[name].to_pylist()]
         columns[name] = pyarrow.array(parsed, pyarrow.float64())

@@ -233,7 +233,8 @@ def ratio(unit: str, to: str) -> float | None:
 def ratio_to_name(unit: str, name: str) -> float | None:
     """Return the same for the unit that the name of a column states, as in weight_kg or Age (y)."""
     words = reversed(re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name))
-    found = (ratio(unit, "year" if word.casefold() in _AGES else word) for word in words)
+    ages = "year" if _hours(unit) >= 24 else ""  # 60s is no age
+    found = (ratio(unit, ages if word.casefold() in _AGES else word) for word in words)
     return next((factor for factor in found if factor is not None), None)
 
 
@@ -297,6 +298,11 @@ def main_unit(units: Iterable[str]) -> str:
     return unit if n_bare < counts.total() or is_currency(unit) or is_only else ""
 
 
+def is_bare(cell: str) -> bool:
+    """Return whether a cell is a number without a unit, other than 0."""
+    return not split_unit(without_limit(cell))[1] and re.search("[1-9]", cell) is not None
+
+
 def is_currency(unit: str) -> bool:
     """Return whether a unit is a currency."""
     return _IS_CURRENCY.fullmatch(unit) is not None
@@ -325,5 +331,7 @@ def describe_numbers(cells: Iterable[str], unit: str) -> str:
         cell for cell, text in bare.items() if cell != text or split_unit(text)[1] in flags
     )
     text = in_words(unit)
+    has_bare = unit and unit != "hours" and not is_currency(unit) and any(map(is_bare, bare))
+    text += ", also where they have no unit" if has_bare and unit != "%" else ""
     text += f", converted from {join_names(others)}" if others else ""
     return text + (f", {shorten(limits[0], 20)} read as the number" if limits else "")
