@@ -1,8 +1,7 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from datetime import date
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from labelkin.datasets.formats._numbers import (
     is_unknown,
     sign_of,
 )
-from labelkin.datasets.formats._raw_table import Guess, as_string
+from labelkin.datasets.formats._raw_table import Guess
 from labelkin.datasets.formats._units import (
     MAX_CATEGORIES,
     describe_numbers,
@@ -31,9 +30,15 @@ from labelkin.datasets.formats._units import (
     split_units,
     without_limit,
 )
+from labelkin.tabular._codes import (
+    IDENTIFIER_NAME,
+    find_codes,
+    find_dates,
+    find_sentinels,
+    first_of,
+    read_as_missing,
+)
 from labelkin.tabular._dates import (
-    PER_SECOND,
-    epoch_unit,
     find_day_first,
     find_first_year,
     have_full_years,
@@ -69,22 +74,14 @@ _CODE = re.compile(r"[0-9A-Za-z-]{8,}|[0-9]{2,}")
 _LETTERED = re.compile(r"[^\W\d_]{1,2}\d+|\d+[^\W\d_]{1,2}")
 # At most three words before numbers, each of which is written as 0: INV 0 or RE 0/0.
 _NUMBERED = re.compile(r"(?:[^\W\d_][^\s0]*+\s*+){1,3}[\W0]*0\s*")
-_NINES, _LONG_NINES = re.compile(r"9+[6-9](\.9)?"), re.compile(r"9{3,}(\.9)?")
 _ADDRESS_OR_CODE = re.compile(r"[^\s@]+@[^\s@]+|[a-z]+://\S+|(?=\S*[^\W\d_])(?=\S*\d)\S+", re.I)
 # A number of at most seven digits, as in 2 kg, 152/94 or 81 x 101 cm, and not a street or a code.
 _BEGINS_WITH_NUMBER = re.compile(r"\W{0,3}\d{1,7}(?:[.,]\d+)?(?:\W|[^\W\d]{1,4}\b)(?!.*[^\W\d]{5})")
 # 030 123456, +49 (30) 123-456 or 555-123-4567, and not a pair of numbers such as 105000-120000.
 _PHONE = re.compile(r"[+(0][\d\s()/.–-]{7,}\d|\d{3}[-. ]\d{3}[-. ]\d{4}")
 _HTML = re.compile(r"</[a-z]|<br\b", re.IGNORECASE)
-_IDENTIFIER_NAME = re.compile(
-    r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile)|nr|number|nummer)\.?$|^id[\W_])"
-    r"|([a-z]|^[A-Z])(Id|ID|No)\.?$|^id[A-Z]"
-    # What pandas calls an index without a name in a file.
-    r"|^(Unnamed: |__index_level_|index_)\d",
-)
 # Columns whose values, if they recur, are of persons or things that have several rows.
 _GROUP_NAME = re.compile(r"(?i:(^|[\W_])ids?$)|[a-z](Id|ID)$")
-_TIME_NAME = re.compile(r"(?i:time|date|stamp|epoch|unix|zeit|datum)|(^|[\W_])(t|ts|at)$|[a-z]At$")
 _FOLD_NAME = re.compile(r"(?i:(^|[\W_])(fold|split)$)")
 # Columns by which people know rows, in English, German, French, Spanish, Italian, Portuguese,
 # Dutch, Polish, Russian, Chinese and Japanese; only a whole name is one of those of `_NAME`.
@@ -125,12 +122,12 @@ def find_kind(table: RawTable, name: str, given: str | None) -> Kind | None:
             text = f"{name}: {in_words(table.units[name])}"
             table.guesses.append(Guess(text, ("category", "ignore")))
         if name in table.units or not _are_identifiers(name, numbers):
-            _find_sentinels(table, name, numbers)
+            find_sentinels(table, name, numbers)
             doubts = _find_doubts(name, numbers)
-            table.guesses += doubts or _find_codes(name, numbers) or _find_dates(name, numbers)
+            table.guesses += doubts or find_codes(name, numbers) or find_dates(name, numbers)
             return "number"
         table.guesses.append(Guess(f"{name} left out: an identifier", ("number",)))
-        table.guesses += _find_dates(name, numbers)
+        table.guesses += find_dates(name, numbers)
         return None
     if kind == "date":
         table.guesses.append(Guess(f"{name}: dates", ("category", "ignore")))
@@ -192,7 +189,7 @@ def find_identifiers(table: RawTable, names: Iterable[str]) -> tuple[str, ...]:
     """
     found = [name for name in names if is_identifier(table, name)]
     gaps = {name: bool(table.column(name).isna().any()) for name in found}
-    return tuple(sorted(found, key=lambda name: (gaps[name], not _IDENTIFIER_NAME.search(name))))
+    return tuple(sorted(found, key=lambda name: (gaps[name], not IDENTIFIER_NAME.search(name))))
 
 
 def is_identifier(table: RawTable, name: str) -> bool:
@@ -205,7 +202,7 @@ def is_identifier(table: RawTable, name: str) -> bool:
     if kind == "number":
         return _are_identifiers(name, table.numbers(name))
     cells = [cell for cell in table.strings(name) if cell is not None] if kind == "string" else []
-    least = 2 if _IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
+    least = 2 if IDENTIFIER_NAME.search(name) else _MIN_IDENTIFIERS
     if len(cells) < least or not _are_distinct(name, cells):
         return False
     are_words = max(len(cell.split()) for cell in cells) == 1
@@ -237,42 +234,6 @@ def _find_doubts(name: str, values: Iterable[Any]) -> list[Guess]:
     return []
 
 
-def _find_codes(name: str, numbers: np.ndarray) -> list[Guess]:
-    """Return a guess if a few whole numbers of three digits or more recur, as codes do.
-
-    Years do so, too, but their order counts.
-    """
-    values = np.unique(numbers[np.isfinite(numbers)])
-    are_few = 2 < len(values) <= MAX_CATEGORIES and 10 * len(values) <= len(numbers)
-    if not are_few or (values % 1).any() or values[0] < 100:
-        return []
-    if values[0] >= 1900 and values[-1] < 2100:
-        return []
-    return [Guess(f"{name}: numbers, of which only {len(values)} differ", ("category",))]
-
-
-def _find_dates(name: str, numbers: np.ndarray) -> list[Guess]:
-    """Return a guess if many different numbers may be dates such as 20230616 or times since 1970.
-
-    The times begin with 1, as those since 2001 do, are at most a few years from now, and span a day
-    or more. Seconds are whole minutes unless the column is named like a time, as phone numbers have
-    ten digits, too; nanoseconds are whole microseconds, as identifiers are not.
-    """
-    values = np.unique(numbers[np.isfinite(numbers)])
-    if len(values) <= MAX_CATEGORIES or (values % 1).any() or _IDENTIFIER_NAME.search(name):
-        return []
-    if all(is_basic_date(as_string(value)) for value in values):
-        return [Guess(f"{name} may be dates such as {values[0]:.0f}", ("date",))]
-    limits = 1e9, (date.today().year - 1965) * 365.25 * 86_400
-    unit = epoch_unit(values[0], values[-1], limits)
-    steps = {"seconds": 1 if _TIME_NAME.search(name) else 60, "nanoseconds": 1_000}
-    if not unit or (values % steps.get(unit, 1)).any():
-        return []
-    if np.ptp(values) < 86_400 * PER_SECOND[unit]:
-        return []
-    return [Guess(f"{name} may be {unit} since 1970", ("date",))]
-
-
 def find_title(table: RawTable, kinds: Mapping[str, Kind]) -> str:
     """Return the column by which a reader knows a row; nothing: there is no text.
 
@@ -301,7 +262,7 @@ def _are_distinct(name: str, values: Collection[Any]) -> bool:
         return n_distinct == n
     forms = (_ADDRESS_OR_CODE, _PHONE)
     n_codes = sum(any(form.fullmatch(str(value)) for form in forms) for value in values)
-    return bool(_IDENTIFIER_NAME.search(name)) or n_codes >= _MIN_DISTINCT * n
+    return bool(IDENTIFIER_NAME.search(name)) or n_codes >= _MIN_DISTINCT * n
 
 
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
@@ -317,7 +278,7 @@ def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
     if n < max(5, _MIN_DISTINCT * n_rows) or not is_whole or not _are_distinct(name, numbers):
         return False
-    if _IDENTIFIER_NAME.search(name):
+    if IDENTIFIER_NAME.search(name):
         return True
     steps = np.diff(numbers)
     is_ordered = (steps > 0).all() or (steps < 0).all()
@@ -364,13 +325,13 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]
     are_codes = wrong or all(map(str.isdecimal, numbers))
-    if are_codes and _IDENTIFIER_NAME.search(name) and is_identifier(table, name):
+    if are_codes and IDENTIFIER_NAME.search(name) and is_identifier(table, name):
         return False
     if wrong and not is_certain and all(_LETTERED.fullmatch(cells[row]) for row in wrong):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
     if are_few and are_numbers(numbers.values(), decimal, unit):
-        _read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
+        read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
         table.units |= {name: unit} if unit else {}
         if not is_certain:
             words = describe_numbers(numbers, unit)
@@ -379,7 +340,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if wrong and any(map(CODED.match, numbers.values())):
         return False
     if wrong and not is_certain:
-        shown = _first_of(cells[row] for row in wrong)
+        shown = first_of(cells[row] for row in wrong)
         raise table.error(
             f"column {shorten(name)}: most different values are {in_words(unit)}, but "
             f"{len(wrong):,} of {len(values):,} cells hold others, such as {shown} "
@@ -406,7 +367,7 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     if day_first is None or (len(others) > share * len(values) and not given):
         return None
     unknown = [v for v in cells if v and is_unknown(v) and v.strip() not in MISSING]
-    _read_as_missing(table, name, [*others, *unknown])
+    read_as_missing(table, name, [*others, *unknown])
     if given:
         return None
     order, arguments = ", day first" if day_first else ", month first", ["category", "ignore"]
@@ -420,52 +381,6 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
         order += f", of {min(years)}" + f" to {max(years)}" * (len(years) > 1)
     table.guesses.append(Guess(f"{name}: dates{order}", tuple(arguments)))
     return "day_first_date" if day_first else "date"
-
-
-def _find_sentinels(table: RawTable, name: str, numbers: np.ndarray) -> None:
-    """Read cells that stand for missing numbers, such as -999, as missing, with a guess.
-
-    They recur, have no digit but 9, or end in 6 to 8 as codes of surveys do, and are the only
-    negative numbers or ten times beyond all others; from 996 on, five times the range of the others
-    is far enough, and 999 stands in two cells at least. Where they are nearer, but farther than a
-    third of the range, a guess says so. Numbers most of which end in 9 are prices.
-    """
-    values, counts = np.unique(numbers[np.isfinite(numbers)], return_counts=True)
-    ends = {*values[counts > 1][:4], *values[counts > 1][-4:]}
-    forms = {n: _LONG_NINES if n in values[counts == 2] else _NINES for n in sorted(ends)}
-    found = np.array([n for n, form in forms.items() if form.fullmatch(as_string(abs(n)))])
-    others = values[~np.isin(values, found)]
-    if not len(found) or len(others) < 2:
-        return
-    low, high = others[0], others[-1]
-    ranges = np.maximum(low - found, found - high) / (high - low)
-    ranges *= np.mean(others % 10 >= 9) <= 0.5
-    is_missing = (found < 0) & (low >= 0) | (abs(found) > 10 * abs(others).max())
-    is_missing |= (abs(found) > 990) & (ranges > 5)
-    words = [as_string(n) for n in numbers[np.isin(numbers, found[is_missing])]]
-    _read_as_missing(table, name, words, "number")
-    near = found[~is_missing & (ranges > 1 / 3)]
-    above, below = (near[near > high], f"{high:g} at most"), (near[near < low], f"{low:g} at least")
-    for codes, rest in (above, below):
-        shown = [as_string(n) for n in codes]
-        if any({*code} <= {*"-9."} for code in shown):
-            text = f"{np.isin(numbers, codes).sum():,} cells of {name} are {' or '.join(shown)}"
-            text += f", and all others {rest}: empty them if that means missing"
-            table.guesses.append(Guess(text, ("number", "ignore"), True))
-
-
-def _read_as_missing(
-    table: RawTable, name: str, words: Sequence[str], keep: str = "category"
-) -> None:
-    """Add a guess with the kind of column that keeps the words."""
-    if words:
-        text = f"{plural(len(words), 'cell')} of {name} read as missing: {_first_of(words)}"
-        table.guesses.append(Guess(text, (keep, "ignore"), True))
-        table.words[name] = list(dict.fromkeys(words))
-
-
-def _first_of(words: Iterable[str]) -> str:
-    return join_names([shorten(word, 20) for word in dict.fromkeys(words)], 3)
 
 
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
