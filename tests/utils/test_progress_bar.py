@@ -87,6 +87,25 @@ def test_long_fits_are_announced_once_by_their_own_speed(capsys, monkeypatch):
     assert run(2, 2) == run(5, 20, hidden=True) == ""
 
 
+def test_long_fits_with_a_cost_model_are_announced_before_they_begin(capsys):
+    def run(seconds, hidden=False):
+        with progress_bar("", 5, hidden=hidden, faster="--model logistic") as update:
+            for done in range(5):
+                update(completed=done)
+                fit = FitProgress(object(), "learners", 2, 0, [seconds, seconds], 1.0, True)
+                announced = capsys.readouterr().err
+                fit.step()
+                fit.step()
+                fit.finish()
+                if done == 0:
+                    first = announced
+        assert capsys.readouterr().err == ""
+        return first
+
+    assert run(19) == "note: this may take up to about 3 min; --model logistic is faster\n"
+    assert run(5) == run(19, hidden=True) == ""
+
+
 def test_the_first_part_of_a_short_fit_does_not_tell_how_long_it_takes(capsys, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(bars, "perf_counter", lambda: now[0])

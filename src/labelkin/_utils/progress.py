@@ -74,8 +74,8 @@ class FitProgress:
     """Counts the finished steps of a fit; safe to use from any thread.
 
     `unit` names the steps in the plural. `verbose` is 0 for silence, 1 for about ten lines, more
-    for one line per step. `costs` are the seconds that the steps will take, as far as known, and
-    `rest` those after the last step; then `finish` is to be called.
+    for one line per step. `costs` are the times of the steps, as far as known, and `rest` that
+    after the last step; then `finish` is to be called. They are seconds if `is_planned`.
     """
 
     def __init__(
@@ -86,6 +86,7 @@ class FitProgress:
         verbose: int,
         costs: Sequence[float] = (),
         rest: float = 0.0,
+        is_planned: bool = False,
     ) -> None:
         self.name = type(owner).__name__
         self.unit = unit
@@ -96,6 +97,8 @@ class FitProgress:
         self.share = 0.0
         """Finished part of the work, from 0 to 1."""
         self._costs, self._rest = costs or [1.0] * total, rest
+        self.planned_seconds = sum(costs) + rest if is_planned else 0.0
+        """What the fit will take at most, by a cost model; 0: it has none."""
         self._lock = Lock()
         self._started = time.perf_counter()
         self._owner, self._task = owner, None

@@ -28,8 +28,9 @@ def progress_bar(
     It appears after a second. The function it yields takes ``completed``, the number of finished
     steps, and optionally a new ``description``; the learners of fits inside the block are parts of
     a step. A total of None is unknown. What will take more than another minute is announced, with
-    the choice that is `faster`, unless `hidden`: by the speed of the first tenth of the steps, or
-    earlier by that of 20 seconds in which steps or a quarter of a fit are finished.
+    the choice that is `faster`, unless `hidden`: before it begins if it is a fit with a cost model;
+    else by the speed of the first tenth of the steps, or earlier by that of 20 seconds in which
+    steps or a quarter of a fit are finished.
     """
     from labelkin._utils.progress import observe_fits  # which imports scikit-learn
 
@@ -37,11 +38,10 @@ def progress_bar(
     state: dict[str, Any] = {"completed": 0, "announced": hidden, "began": start}
     show: Callable[..., Any] = lambda **_: None  # noqa: E731
 
-    def announce(seconds_left: float) -> None:
+    def announce(seconds_left: float, time: str = "will take about {:.0f} more min") -> None:
         if seconds_left > _LONG and not state["announced"]:
             choice = f"; {faster} is faster" if faster else ""
-            text = f"note: this will take about {seconds_left / 60:.0f} more min{choice}"
-            print(text, file=sys.stderr)
+            print(f"note: this {time.format(seconds_left / 60)}{choice}", file=sys.stderr)
         state["announced"] = True
 
     def update(completed: int = 0, **change: Any) -> None:
@@ -53,9 +53,11 @@ def progress_bar(
 
     def follow(fit: "FitProgress") -> None:
         spent = perf_counter() - state["began"]  # the preparation of the rows included
-        if fit.share >= _KNOWN and spent >= _SETTLED and not state["announced"]:
-            one = spent + fit.seconds_left
-            announce(one * ((total or 1) - state["completed"]) - spent)
+        n_left = (total or 1) - state["completed"]
+        if fit.planned_seconds * n_left > _LONG:
+            announce((spent + fit.planned_seconds) * n_left, "may take up to about {:.0f} min")
+        elif fit.share >= _KNOWN and spent >= _SETTLED and not state["announced"]:
+            announce((spent + fit.seconds_left) * n_left - spent)
         show(
             completed=state["completed"] + fit.share,
             detail=f"{fit.done} of {fit.total} {fit.unit}" if fit.share < 1 else "",

@@ -299,7 +299,7 @@ class KinEnsembleClassifier(CallbackSupportMixin, ExplainMixin, MultiLabelClassi
         own = ((m.search_seconds + m.seconds / len(m.learners), m) for m in members)
         costs = [seconds for seconds, member in own for _ in member.learners]
         rest = n_scored * labels.shape[1] * len(members) / limits.combined
-        progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest)
+        progress = FitProgress(self, "learners", len(costs), self.verbose, costs, rest, True)
         scores = self._fit_members(members, viewed, labels, fold_of, limits, rng, progress)
 
         # Calibrate, weigh, calibrate
