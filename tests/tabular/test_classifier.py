@@ -557,7 +557,7 @@ def test_words_of_arrow_are_categories(tmp_path):
         ({"x": 1.0, "z": "word"}, r"pass pandas.DataFrame\(\[X\]\)"),
         ([{"x": 1.0}, {"x": 2.0}] * 20, "pass pandas.DataFrame"),
         (pd.DataFrame({"x": pd.period_range("2025", periods=40)}), "convert them, or leave"),
-        (pd.DataFrame({"x": [1, np.inf] * 20}), "write a number, or none if unknown"),
+        (pd.DataFrame({"x": [1, np.inf] * 20}), "write a number, or leave the cell empty"),
     ],
 )
 def test_tables_of_other_forms_are_refused(X, message):

@@ -315,6 +315,7 @@ def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, t
         (["6 mo", "2 J.", "3 J. 6 M.", "9 M."], [6, 24, 42, 9], "numbers in months", ("1 J.", 12)),
         (["10 d", "6m", "2y", "3y"], [10 / 365.25, 0.5, 2, 3], "numbers in y", ("1y 6m", 1.5)),
         (["12.8 g/dl", "135 g/L"], [12.8, 13.5], "numbers in g/dl", ("130 g/L", 13)),
+        (["2500", "€2,500", "2.5k", "900"], [2500] * 3 + [900], "numbers in €", ("€3.1k", 3100)),
     ],
 )
 def test_few_durations_and_concentrations_in_several_units(cells, expected, unit, new, tmp_path):

@@ -105,7 +105,7 @@ def read_column(
         cells = table.numbers(name, "" if known.unit == "%" else known.unit, spare)
         if kind == "number" and np.isinf(cells).any():
             text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
-            raise table.error(f"column {shorten(name)} {text}; write a number, or none if unknown")
+            raise table.error(f"column {shorten(name)} {text}; write a number, or leave the cell empty")
         return cells, cells
     cells = table.strings(name)
     if kind in ("category", "text"):  # spaces around a value, and words such as NA, are none of it
