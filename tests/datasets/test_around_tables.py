@@ -49,6 +49,17 @@ def test_rows_around_the_table_are_left_out(text, tmp_path):
     assert any("left out" in text for text in said), said
 
 
+@pytest.mark.parametrize("last", ["Headcount:;5;;;", ";By:;A. Meier;;", "Note:;a = yes;;;"])
+def test_words_beside_values_below_the_table(last, tmp_path):
+    wide = re.sub("(?m)^(?=.)", "x;", ROWS.replace("Nr", "x;Nr", 1).removeprefix("x;"))
+    (tmp_path / "t.csv").write_text(f"{wide};;;;\n{last}\n")
+    found = read_table(tmp_path / "t.csv")
+    assert found.n_rows == 5
+    assert "1 row of totals or notes at the end left out" in [one.text for one in found.guesses]
+    (tmp_path / "t.csv").write_text(f"{wide}{last}\n")  # it may be a row with gaps
+    assert read_table(tmp_path / "t.csv").n_rows == 6
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

@@ -23,7 +23,7 @@ from labelkin import (
 from labelkin.cli import main
 from labelkin.datasets import RawTable, read_table
 from labelkin.persistence import load_model, save_model
-from labelkin.tabular import TextFeatures, predict_frame, split_labels
+from labelkin.tabular import TextFeatures, find_training_data, predict_frame, split_labels
 from labelkin.tabular._records import table_of_records
 from support.data import make_data
 from support.tables import FILM_COLUMNS, VOCABULARY, films, write_films
@@ -439,6 +439,33 @@ def test_lists_of_numbers_are_columns(tmp_path):
     for read in (lambda: pd.DataFrame(short), lambda: table_of_records(short, model.schema_)):
         with pytest.raises(ValueError, match=r"a list of 2 numbers in row 2, .* lists of 4"):
             model.predict(read())
+
+
+@pytest.mark.parametrize("form", ["[{}, {}, {}]", "[{} {}\n {}]"])
+def test_lists_of_numbers_that_are_written_are_columns(form, tmp_path):
+    X, Y = make_data(60, 3, 2)
+    cells = [form.format(*row.tolist()) for row in X]
+    frame = pd.DataFrame({"v": cells, "u": ["[1]", "[1, 2]"] * 30}).assign(a=Y[:, 0], b=Y[:, 1])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for data in (frame, read_table(tmp_path / "t.csv")):
+        model = TableClassifier(MLkNNClassifier(3), labels=["a", "b"]).fit(data)
+        assert [*model.columns_] == ["u", "v_1", "v_2", "v_3"]
+        for new in (frame, read_table(tmp_path / "t.csv", **model.schema_.reading)):
+            found = model.schema_.read(new)
+            np.testing.assert_allclose(found[["v_1", "v_2", "v_3"]], X)
+
+
+def test_lists_of_words_may_be_empty(tmp_path):
+    words = [["camera"] if i % 3 else [] for i in range(30)]
+    frame = pd.DataFrame({"words": words, "x": range(0, 60, 2)})
+    frame["tags"] = ["hot;red" if i % 5 else "red" if i % 2 else "" for i in range(30)]
+    frame.loc[::6, "tags"] = ""
+    frame.to_parquet(tmp_path / "t.parquet")  # which makes arrays of lists
+    for data in (frame, pd.read_parquet(tmp_path / "t.parquet")):
+        training = find_training_data(data, "tags", missing_labels="no")
+        assert training.schema.columns["words"] == "text"
+    training = find_training_data(frame, "tags")
+    assert not any("neither text nor label" in guess.text for guess in training.guesses)
 
 
 def test_lists_of_unequal_length_are_left_out():

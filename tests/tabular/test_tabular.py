@@ -425,6 +425,14 @@ def test_identifiers_are_left_out():
     assert kept.columns == {"running": "number", "mail": "category", "views": "number"}
 
 
+def test_ids_with_a_point_are_identifiers():
+    codes = [f"21{i % 12:02}.{10_007 + 30 * i}" for i in range(40)]
+    for cells in (codes, [*map(float, codes)]):
+        data = table(id=cells, ratio=cells, y=[0, 1] * 20)
+        assert find(data).columns == {"ratio": "number"}
+        assert "id left out: an identifier" in guesses_of(data)
+
+
 def test_quantities_that_differ_by_chance_are_no_identifiers():
     rng = np.random.default_rng(0)
     n = 50

@@ -270,7 +270,6 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} min", {"2 godz.": 120, "1 godz. 30 min": 90}),
         ("{} mol", {"7 mmol": 0.007}),
         ("{} days", {"PT216000S": 2.5, "PT864000000S": 10_000, "P-2DT12H0M0S": -1.5}),
-        ("£{}k", {"£1,2m": 1200, "£350k": 350, "£5000": 5}),
         ("{}:30", {"90 min": 1.5, "1 day": 24}),
         ("{} mW", {"3 MW": 3e9, "3 mW": 3}),
     ],
@@ -316,6 +315,8 @@ def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, t
         (["10 d", "6m", "2y", "3y"], [10 / 365.25, 0.5, 2, 3], "numbers in y", ("1y 6m", 1.5)),
         (["12.8 g/dl", "135 g/L"], [12.8, 13.5], "numbers in g/dl", ("130 g/L", 13)),
         (["2500", "€2,500", "2.5k", "900"], [2500] * 3 + [900], "numbers in €", ("€3.1k", 3100)),
+        (["$1.3M", "199159", "$2M"], [1.3e6, 199159, 2e6], "numbers in $", ("$5.5M", 5.5e6)),
+        (["£1.2m", "£350k", "£5000"], [1.2e6, 3.5e5, 5e3], "numbers in £", ("£7k", 7000)),
     ],
 )
 def test_few_durations_and_concentrations_in_several_units(cells, expected, unit, new, tmp_path):
@@ -517,6 +518,19 @@ def test_values_outside_of_training_are_warned_of():
     model.explain(pd.DataFrame({"a": [7000]}))
 
 
+def test_bare_amounts_of_new_rows_are_no_millions(tmp_path):
+    """Whatever amounts stand beside them."""
+    amounts = ["$762,170", "$5.5M", "$300K"] * 10
+    schema = find_training_data(
+        write(tmp_path / "t.csv", "a;y", amounts, [0, 1, 1] * 10), "y"
+    ).schema
+    for cells in (["$5.5M", "950000"], ["950000", "$1,200,000"], ["950000", "$300K"], ["950000"]):
+        new = write(tmp_path / "new.csv", "a;b", cells, [1] * len(cells))
+        rows = table_of_records([{"a": cell} for cell in cells], schema)
+        for table in (new, rows):
+            assert schema.read(table)["a"][cells.index("950000")] == 950_000
+
+
 def test_bare_numbers_beside_durations_are_noted():
     since = pd.to_timedelta(range(N), unit="h")
     model = TableClassifier(MLkNNClassifier()).fit(pd.DataFrame({"since": since}), [[0, 1]] * N)
@@ -533,6 +547,10 @@ def test_bare_numbers_beside_durations_are_noted():
     with warnings.catch_warnings(action="error"):
         model.predict(pd.DataFrame({"since": since}))
         model.explain(pd.DataFrame({"since": since[5:6]}))
+    seniority = pd.DataFrame({"seniority": ["7y 3m", "8 mos", "2 years"] * 20})
+    model = TableClassifier(MLkNNClassifier()).fit(seniority, [[0, 1]] * N)
+    with pytest.warns(UserWarning, match="1 of 2 rows has a bare number for seniority, read as yea"):
+        model.predict(pd.DataFrame({"seniority": ["7", "9 mos"]}))
 
 
 def test_units_below_names_of_columns_with_words(tmp_path):

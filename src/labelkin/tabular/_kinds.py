@@ -162,7 +162,7 @@ def spread_columns(
     columns, names = dict(columns), table.names or []
     for name in () if table.is_matrix else names:
         is_free = name not in label_columns and columns.get(name, "number") == "number"
-        if not is_free or table.column(name).dtype != object or table.kind(name) != "list":
+        if not is_free or table.kind(name) not in ("list", "string"):
             continue
         lists = read_lists(table.column(name)) or []
         sizes = {*map(len, lists)} - {0}
@@ -268,17 +268,19 @@ def _are_distinct(name: str, values: Collection[Any]) -> bool:
 def _are_identifiers(name: str, numbers: np.ndarray) -> bool:
     """Return whether numbers are identifiers.
 
-    They are if they are distinct integers and the column is named like one. One named like it may
-    have a few twice. So are numbers that are in order, or long and of equal length, and so close
-    together that n numbers drawn from their range would have 1 or 3 equal pairs: years of which
-    none is missing, and not the incomes of fifty states. A few are missing.
+    They are if they are distinct integers and the column is named like one, or any distinct numbers
+    and it is named id. One named like it may have a few twice. So are numbers that are in order, or
+    long and of equal length, and so close together that n numbers drawn from their range would have
+    1 or 3 equal pairs: years of which none is missing, and not the incomes of fifty states. A few
+    are missing.
     """
     n_rows, numbers = len(numbers), numbers[~np.isnan(numbers)]
     n = len(numbers)
     is_whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-    if n < max(5, _MIN_DISTINCT * n_rows) or not is_whole or not _are_distinct(name, numbers):
+    is_code = is_whole or _GROUP_NAME.search(name)  # such as 2103.17369
+    if n < max(5, _MIN_DISTINCT * n_rows) or not is_code or not _are_distinct(name, numbers):
         return False
-    if IDENTIFIER_NAME.search(name):
+    if IDENTIFIER_NAME.search(name) or not is_whole:
         return True
     steps = np.diff(numbers)
     is_ordered = (steps > 0).all() or (steps < 0).all()
@@ -324,7 +326,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if not numbers or not are_many or (2 * len(numbers) <= len(distinct) and not is_certain):
         return False
     wrong = [row for row, cell in enumerate(cells) if cell in split and cell not in numbers]
-    are_codes = wrong or all(map(str.isdecimal, numbers))
+    are_codes = wrong or _GROUP_NAME.search(name) or all(map(str.isdecimal, numbers))
     if are_codes and IDENTIFIER_NAME.search(name) and is_identifier(table, name):
         return False
     if wrong and not is_certain and all(_LETTERED.fullmatch(cells[row]) for row in wrong):

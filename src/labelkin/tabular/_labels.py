@@ -35,7 +35,9 @@ from labelkin.tabular._tags import (
     find_absent,
     find_doubts,
     find_inner_separator,
+    find_joined,
     guess_separator,
+    join_parts,
     list_fields,
     read_tags,
     unify_spelling,
@@ -156,6 +158,9 @@ class LabelColumns:
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
         tags = _read_all_tags(table, names, marks, field)
+        if joined := find_joined(tags) if marks == (",",) and not is_list else []:
+            table.guesses.append(Guess(f"one label, with a comma: {join_names(joined)}", ()))
+        tags = join_parts(tags, joined)
         rows = unify_spelling(tags, ignore_case, none)
         listed = sorted({tag for row in rows for tag in row})
         if all(map(_WHOLE.fullmatch, listed)):
@@ -257,7 +262,7 @@ class LabelColumns:
         self, table: RawTable, columns: Sequence[str], marks: Sequence[str]
     ) -> tuple[list[list[str]], set[str], int]:
         """Return the tags of each row, those that are no labels, and the number of the others."""
-        tags = _read_all_tags(table, columns, marks, self.field)
+        tags = join_parts(_read_all_tags(table, columns, marks, self.field), self.names)
         rows = unify_spelling(tags, self.ignore_case, self.no_label, self.names)
         counts = Counter(chain(*rows))
         unknown = counts.keys() - {*self.names}

@@ -14,6 +14,7 @@ from labelkin.datasets.formats._raw_table import as_string
 from labelkin.datasets.formats._units import (
     in_words,
     is_currency,
+    is_time,
     ratio,
     ratio_to_name,
     split_unit,
@@ -105,7 +106,9 @@ def read_column(
         cells = table.numbers(name, "" if known.unit == "%" else known.unit, spare)
         if kind == "number" and np.isinf(cells).any():
             text = f"holds an infinite value in row {np.isinf(cells).argmax() + 1}"
-            raise table.error(f"column {shorten(name)} {text}; write a number, or leave the cell empty")
+            raise table.error(
+                f"column {shorten(name)} {text}; write a number, or leave the cell empty"
+            )
         return cells, cells
     cells = table.strings(name)
     if kind in ("category", "text"):  # spaces around a value, and words such as NA, are none of it
@@ -163,8 +166,8 @@ def read_measured(
 
 
 def note_bare(table: RawTable, name: str, numbers: np.ndarray, unit: str, notes: list[str]) -> None:
-    """Add a note if numbers stand where the training rows had times or durations."""
-    if unit != "hours" or name in table.units:
+    """Add a note if numbers have no unit where the training rows had times or durations."""
+    if not is_time(unit) or name in table.units or ratio_to_name(unit, name) is not None:
         return
     bare = np.nan_to_num(numbers) != 0
     if table.kind(name) == "string":
@@ -172,7 +175,7 @@ def note_bare(table: RawTable, name: str, numbers: np.ndarray, unit: str, notes:
         bare &= [cell is not None and not split_unit(without_limit(cell))[1] for cell in cells]
     if count := int(bare.sum()):
         text = f"{count:,} of {plural(table.n_rows, 'row')} {'has' if count == 1 else 'have'}"
-        text += f" a bare number for {name}, read as hours, as training rows have times"
+        text += f" a bare number for {name}, read as {unit}, as training rows have times"
         notes.append(f"{table.source}: {text} or durations")
 
 

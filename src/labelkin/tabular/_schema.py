@@ -338,7 +338,7 @@ class Schema:
         known = () if table.is_matrix else (parents.keys() & names) - {*(self.columns or ())}
         for name in known:
             parts, kind = parents[name], table.kind(name)
-            is_list = kind == "list" and parts[0] == f"{name}_1"
+            is_list = kind in ("list", "string") and parts[0] == f"{name}_1"
             lists = read_lists(table.column(name)) if is_list or kind == "missing" else None
             if lists is None or not names.isdisjoint(parts):
                 continue

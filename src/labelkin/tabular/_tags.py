@@ -210,6 +210,7 @@ def names_in(cell: Any) -> Any:
     is_list = isinstance(items, list | np.ndarray)
     if not is_list or not all(isinstance(item, dict) for item in items):
         return cell
+    items = [*items]
     for key in ("text", "content"):  # messages, which have no name
         if items and all(isinstance(item.get(key), str) for item in items):
             items = [{"name": item[key]} for item in items]
@@ -240,7 +241,9 @@ def guess_separator(table: RawTable, column: str) -> str:
     if "/" in counts and counts["/"][0] > len(whole):
         del counts["/"]
     doubtful = {mark: counts.pop(mark) for mark in spaced if not _separates(mark, whole)}
-    if " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > len(whole)):
+    parts = {part for cell in whole for part in cell.split()}
+    is_open = " " in counts and (len(counts) > 1 or 2 * counts[" "][0] > len(whole))
+    if is_open and not parts < whole:
         del counts[" "]
     if " " in counts:  # between single words, they are no labels
         counts |= {mark: count for mark, count in doubtful.items() if count < counts[" "]}
@@ -332,6 +335,45 @@ def find_doubts(
         text = f"learned as a label, though it may mean that there is none: {join_names(shown)}"
         found.append(Guess(text, ("no_label",), True))
     return found
+
+
+def join_parts(rows: Sequence[Sequence[str]], names: Iterable[str]) -> list[list[str]]:
+    """Return the tags of rows; the parts of a name such as ``Mail, calls``, side by side, are one.
+
+    So are split answers of a form, in whose choices there are commas.
+    """
+    first = {name.split(", ")[0]: name for name in names if ", " in name}
+    joined = []
+    for row in rows if first else ():
+        found, rest = list[str](), [*row]
+        while rest:
+            name = first.get(rest[0], "")
+            n = len(name.split(", "))
+            is_name = ", ".join(rest[:n]) == name
+            found.append(name if is_name else rest[0])
+            del rest[: n if is_name else 1]
+        joined.append(found)
+    return joined if first else [*map(list, rows)]
+
+
+def find_joined(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the labels in which a comma seems to belong to a label, as in ``Mail, calls``.
+
+    The parts always stand side by side, and those after the first begin with a small letter, other
+    than most labels.
+    """
+    counts = Counter(chain(*rows))
+    small = {tag for tag in counts if tag[:1].islower()}
+    if 2 * len(small) > len(counts):
+        return []
+    following = {one: other for one, other in _find_inseparable(rows, counts) if other in small}
+    found = []
+    for tag in following.keys() - {*following.values()}:
+        parts = [tag]
+        while parts[-1] in following:
+            parts.append(following[parts[-1]])
+        found.append(", ".join(parts))
+    return sorted(found)
 
 
 def _find_inseparable(rows: Sequence[Sequence[str]], counts: Counter[str]) -> list[tuple[str, str]]:

@@ -224,6 +224,7 @@ def find_training_data(
             "only: if they are labels of one item, join them into one row"
         )
     texts = [name for name in features if (schema.columns or {})[name] == "text"]
+    texts = [name for name in texts if table.kind(name) != "list"]  # which may be empty
     if texts and found.column is not None and found.missing is None:
         is_bare = X[texts].isna().to_numpy().all(axis=1) & (np.asarray(y.sum(axis=1)) == 0)
         if 10 * is_bare.sum() > len(X):

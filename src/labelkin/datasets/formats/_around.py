@@ -119,9 +119,12 @@ def _count_below(columns: list[Any], gaps: np.ndarray) -> int:
 def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
     """Return whether a row is a note: one cell, where the rows above have values (`lacking`).
 
-    Directly below them, it is no number and lacks two values or more that are none of labels.
+    Directly below them, it is no number and lacks two values or more that are none of labels. If it
+    is apart, it may be two of five cells or more, such as a word and a number.
     """
     written = [cell for cell in row if cell is not None]
+    if is_apart and len(written) == 2 and len(row) > 4:
+        return len(lacking) > 1
     if len(written) > 1 or len(row) < 3:
         return False
     if is_apart:

@@ -1,11 +1,14 @@
 """Columns of a DataFrame that hold objects or lists of numbers, as columns of their parts."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from labelkin._utils.optional import import_optional
+
+_NUMBERS = re.compile(r"\s*\[[-+.,\deE\s]*\]\s*")  # [1.5, 2], or [1.5 2.] as NumPy writes it
 
 
 def open_objects(frame: Any) -> Any:
@@ -21,9 +24,20 @@ def open_objects(frame: Any) -> Any:
 
 
 def read_lists(column: Any) -> list[np.ndarray] | None:
-    """Return the lists of numbers in a column, empty where missing; None: it holds others."""
-    found = []
+    """Return the lists of numbers in a column, empty where missing; None: it holds others.
+
+    They may be written as text, but are then of one length.
+    """
+    found, is_text = [], False
     for cell in column:
+        if isinstance(cell, str):
+            if not _NUMBERS.fullmatch(cell):
+                return None
+            is_text, cell = True, re.split(r"[,\s]+", cell.strip("[], \r\n\t"))
+            try:
+                cell = [float(number) for number in cell if number]
+            except ValueError:
+                return None
         is_list = isinstance(cell, list | tuple | np.ndarray)
         try:
             numbers = np.asarray(cell if is_list else ())
@@ -36,7 +50,7 @@ def read_lists(column: Any) -> list[np.ndarray] | None:
         if numbers.ndim != 1 or numbers.dtype.kind not in "biuf":
             return None
         found.append(numbers)
-    return found
+    return None if is_text and len({*map(len, found)} - {0}) > 1 else found
 
 
 def spread_lists(frame: Any, name: str, lists: Sequence[Any], names: Sequence[str]) -> Any:

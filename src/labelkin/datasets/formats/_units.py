@@ -277,7 +277,8 @@ def _size_of(unit: str) -> tuple[str, float] | None:
 def main_unit(units: Iterable[str]) -> str:
     """Return the most frequent unit of numbers; nothing: most have none.
 
-    A currency, or a known unit that is the only one, is that of numbers without any, too. L is a
+    A currency, or a known unit that is the only one, is that of numbers without any, too; beside
+    these, or amounts of another size, it is the currency itself, and not millions of it. L is a
     flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
     counts = Counter(units)
@@ -294,6 +295,8 @@ def main_unit(units: Iterable[str]) -> str:
     is_open = any(_as_time(one, [unit]) == one for one in letters)
     if is_open and _hours(words.get(unit, "")):  # beside this unit, they could be others
         unit = "hours" if words.get("m") == "min" else "months"
+    if unit and (n_bare or len(counts) > 1) and is_currency(kind := (_size_of(unit) or " ")[0]):
+        unit = kind  # 199159 beside $1.3M
     is_only = len(counts) == 1 and unit not in {*FLAGS, "hours"} and _size_of(unit) is not None
     return unit if n_bare < counts.total() or is_currency(unit) or is_only else ""
 
@@ -301,6 +304,11 @@ def main_unit(units: Iterable[str]) -> str:
 def is_bare(cell: str) -> bool:
     """Return whether a cell is a number without a unit, other than 0."""
     return not split_unit(without_limit(cell))[1] and re.search("[1-9]", cell) is not None
+
+
+def is_time(unit: str) -> bool:
+    """Return whether numbers with this unit are times of day or durations."""
+    return _hours(unit) > 0
 
 
 def is_currency(unit: str) -> bool:
