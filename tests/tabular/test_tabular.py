@@ -946,6 +946,16 @@ def test_nested_records_are_read_as_from_a_file(tmp_path):
         assert training.schema.read(one, [])["user.age"].tolist() == [33]
 
 
+def test_names_of_columns_may_differ_by_hyphens_and_underscores(tmp_path):
+    frame = pd.DataFrame(
+        {"Created at": range(0, 18, 2), "reply-time": range(9), "y": [0, 1, 1] * 3}
+    )
+    schema = find_training_data(frame, "y").schema
+    (tmp_path / "new.csv").write_text("created_at,reply time,Created\n1,2,3\n")
+    found = schema.read(read_table(tmp_path / "new.csv", **schema.reading))
+    assert found[["Created at", "reply-time"]].to_numpy().tolist() == [[1, 2]]
+
+
 def test_records_may_have_decimal_commas():
     data = table(x=np.arange(9) / 7, z=np.arange(9) / 3, y=[0, 1, 1] * 3)
     schema = find(data)

@@ -139,7 +139,7 @@ def kept_columns(
     for others, those of numbers and of dates are such.
     """
     names = table.names or []
-    # Columns that differ from those of training by case or spaces have the names of these.
+    # Columns that differ little from those of training have the names of these.
     id_column = None if id_column is None else respell([id_column], names)[0][0]
     wanted = None if wanted is None else [str(name) for name in respell(wanted, names)[0]]
     if wanted in (["all"], ["none"]) and wanted[0] not in names:

@@ -33,11 +33,14 @@ def normal_form(name: str) -> str:
 def respell(
     names: Sequence[str | None], expected: Iterable[str]
 ) -> tuple[list[str | None], list[tuple[str, str]]]:
-    """Return names as they are expected where they differ by case or spaces only, and which do."""
+    """Return names as they are expected where they differ little, and which do.
+
+    That is by case, spaces, hyphens and underscores: created_at for Created at.
+    """
     absent: dict[str, list[str]] = {}
     for wanted in {*map(normal_form, expected)} - {*names}:
-        absent.setdefault(fold(wanted), []).append(wanted)
-    folded = [name and fold(name) for name in names]
+        absent.setdefault(re.sub("[_-]", "", fold(wanted)), []).append(wanted)
+    folded = [name and re.sub("[_-]", "", fold(name)) for name in names]
     counts = Counter(folded)
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):

@@ -494,7 +494,7 @@ def name_columns(
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
     of the first column becomes index, as it is most often the index of a DataFrame. A name that
-    differs from an expected one by case or spaces only becomes that.
+    differs from an expected one by case, spaces, hyphens and underscores only becomes that.
     """
     names, respelled = respell([None if n is None else normal_form(n) for n in names], expected)
     guesses = [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
