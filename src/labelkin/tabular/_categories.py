@@ -1,13 +1,14 @@
 """Encoding of categories: spellings of one are one, and new ones have a place."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import OneHotEncoder
 
+from labelkin._utils.names import join_names, plural
 from labelkin.datasets.formats._columns import fold
 from labelkin.tabular._labels import TRUTH
 
@@ -45,6 +46,51 @@ def find_spellings(known: Iterable[Any], cells: Iterable[Any]) -> dict[str, str]
     new = {cell for cell in cells if isinstance(cell, str)}.difference(known)
     spelled = {cell: found.get(fold(cell), []) for cell in new}
     return {cell: alike[0] for cell, alike in sorted(spelled.items()) if len(alike) == 1}
+
+
+def list_gaps(known: Mapping[str, Sequence[str]], features: Any) -> list[str]:
+    """Return one sentence for each column that lacks values, and did not in training.
+
+    `known` are the categories of each column in training.
+    """
+    found = []
+    for name, categories in known.items():
+        n_missing = int(features[name].isna().sum())
+        if n_missing and "" not in categories:
+            has = f"{n_missing:,} of {plural(len(features), 'row')} "
+            has += "has" if n_missing == 1 else "have"
+            found.append(f"{has} no value of {name}, and all training rows have one")
+    return found
+
+
+def list_spellings(known: Mapping[str, Sequence[str]], features: Any) -> list[str]:
+    """Return one sentence for each column with other spellings of its categories."""
+    found = []
+    for name, categories in known.items():
+        if spelled := find_spellings(categories, features[name].dropna()):
+            shown = join_names([f"{own!r} as {one!r}" for own, one in spelled.items()], 3)
+            found.append(f"values of {name} are read as those of training rows: {shown}")
+    return found
+
+
+def list_new(
+    known: Mapping[str, Sequence[str]], encoder: "CategoryEncoder | None", features: Any
+) -> list[str]:
+    """Return one sentence for each column with categories that no training row has."""
+    found = []
+    usual = zip(known, getattr(encoder, "usual_", ()), strict=False)
+    counts_as = {name: repr(str(two[0])) for name, two in usual if two}
+    for name, categories in known.items():
+        cells = features[name].dropna()
+        cells = cells[~cells.isin([*categories, *find_spellings(categories, cells)])]
+        if len(cells):
+            rows = f"{len(cells):,} of {plural(len(features), 'row')}"
+            has = "has" if len(cells) == 1 else "have"
+            use = f"counts as {counts_as[name]}" if name in counts_as else "is not used there"
+            values = join_names([repr(value) for value in cells.unique()], 3)
+            text = f"{rows} {has} a value of {name} that no training row has; it {use}: {values}"
+            found.append(text)
+    return found
 
 
 class CategoryEncoder(OneHotEncoder):

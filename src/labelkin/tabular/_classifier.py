@@ -1,7 +1,7 @@
 """A classifier of tables with columns of any kind."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -22,13 +22,13 @@ from labelkin._utils.labels import (
     label_names,
     named_if_single,
 )
-from labelkin._utils.names import join_names, plural
+from labelkin._utils.names import join_names
 from labelkin._utils.optional import import_optional
 from labelkin.base import SubsetAccuracyMixin
 from labelkin.datasets import RawTable
 from labelkin.explain import Explanation, explain
 from labelkin.metrics._estimators import label_thresholds, labels_and_scores, score_matrix
-from labelkin.tabular._categories import find_spellings
+from labelkin.tabular._categories import list_gaps, list_new, list_spellings
 from labelkin.tabular._fingerprint import count_known_rows, fingerprint
 from labelkin.tabular._kinds import Kind
 from labelkin.tabular._labels import LabelColumns, count_labels, names_columns
@@ -433,49 +433,13 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             return None
         return self.pipeline_[0].named_transformers_["category"].named_steps["encode"]
 
-    def _list_new_categories(self, features: Any) -> list[str]:
-        """Return one sentence for each column with categories that no training row has."""
-        found = []
-        usual = zip(self.categories_, getattr(self._encoder, "usual_", ()), strict=False)
-        counts_as = {name: repr(str(two[0])) for name, two in usual if two}
-        for name, known in self.categories_.items():
-            cells = features[name].dropna()
-            cells = cells[~cells.isin([*known, *find_spellings(known, cells)])]
-            if len(cells):
-                rows = f"{len(cells):,} of {plural(len(features), 'row')}"
-                values = join_names([repr(value) for value in cells.unique()], 3)
-                has = "has" if len(cells) == 1 else "have"
-                use = f"counts as {counts_as[name]}" if name in counts_as else "is not used there"
-                text = (
-                    f"{rows} {has} a value of {name} that no training row has; it {use}: {values}"
-                )
-                found.append(text)
-        return found
-
-    def _list_other_categories(self, features: Any, absent: Collection[str]) -> list[str]:
-        """Return one sentence for each column that lacks values, and for each with new spellings.
-
-        Columns that are `absent` as a whole, and those that training rows lack, too, have none.
-        """
-        found = []
-        for name, known in self.categories_.items():
-            n_missing = int(features[name].isna().sum())
-            if n_missing and "" not in known and name not in absent:
-                has = "has" if n_missing == 1 else "have"
-                rows = f"{n_missing:,} of {plural(len(features), 'row')}"
-                found.append(f"{rows} {has} no value of {name}, and all training rows have one")
-            if spelled := find_spellings(known, features[name].dropna()):
-                shown = join_names([f"{own!r} as {one!r}" for own, one in spelled.items()], 3)
-                found.append(f"values of {name} are read as those of training rows: {shown}")
-        return found
-
     def read_rows(self, table: RawTable, notes: list[str]) -> Any:
         """Return the features of new rows, as `predict` takes them; remarks go to `notes`."""
         features = self.schema_.read(table, notes)
-        absent = {*self.categories_} - ({*(table.names or ())} - {*table.absent})
-        remarks = self._list_other_categories(features, absent) + self._list_new_categories(
-            features
-        )
+        present = {*(table.names or ())} - {*table.absent}
+        known = self.categories_
+        remarks = list_gaps({name: known[name] for name in known if name in present}, features)
+        remarks += list_spellings(known, features) + list_new(known, self._encoder, features)
         notes += [f"{table.source}: {text}" for text in remarks]
         return features
 
@@ -492,7 +456,8 @@ class TableClassifier(SubsetAccuracyMixin, BaseEstimator):
             notes = list[str]()
             features = self._read(X, notes)  # first, as it checks that the model is fitted
             source = RawTable.of(X).source
-            notes += [f"{source}: {text}" for text in self._list_new_categories(features)]
+            remarks = list_new(self.categories_, self._encoder, features)
+            notes += [f"{source}: {text}" for text in remarks]
             for note in notes:
                 warnings.warn(note, stacklevel=3)
             found = getattr(self.pipeline_, method)(features)
