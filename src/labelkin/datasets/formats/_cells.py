@@ -137,7 +137,8 @@ def make_table(
         own = next((one for one in marks if are_numbers(numbers, one, unit)), "")
         if not written or not own:
             continue
-        if unit and not is_currency(unit) and any(map(is_bare, written)):
+        are_amounts = is_currency(unit) and all(by == 1 for _, by in written.values())
+        if unit and not are_amounts and any(map(is_bare, written)):
             continue  # numbers without a unit are in that of training
         value = {cell: parse_number(text, own) * by for cell, (text, by) in written.items()}
         parsed = [value.get(cell) for cell in cells[name].to_pylist()]

@@ -223,10 +223,10 @@ def ratio(unit: str, to: str) -> float | None:
     A number without a unit, or with a flag, is taken as it is.
     """
     own, other = _size_of(_as_time(unit, [to])), _size_of(to)
-    if own and own[0] == "number" and (not to or is_currency(to)):
-        return own[1]  # 2.5k beside 2,500 or €2,500
-    if own and other and own[0] == other[0]:
-        return own[1] / other[1]
+    if own and own[0] == "number" and not to:
+        return own[1]
+    if own and other and (own[0] == other[0] or (own[0] == "number" and is_currency(other[0]))):
+        return own[1] / other[1]  # also 2.5k beside €2,500
     return 1.0 if not unit or unit in FLAGS or _is_same(unit, to) else None
 
 
