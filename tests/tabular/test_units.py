@@ -582,6 +582,16 @@ def test_decimal_points_of_new_files_where_commas_were_learned(text, expected, t
     assert schema.read(new, [])["a"].tolist() == expected
 
 
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_points_of_new_files_where_decimal_points_were_learned(mark, tmp_path):
+    cells = [f"{i % 5}.{i:03}" for i in range(N)]  # also 0.005
+    schema = find_training_data(write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30), "y").schema
+    (tmp_path / "new.csv").write_text(f"a{mark}b\n3.969{mark}1\n229{mark}2\n")
+    new = read_table(tmp_path / "new.csv", **schema.reading)
+    for table in (new, table_of_records([{"a": "3.969"}, {"a": "229"}], schema)):
+        assert schema.read(table, [])["a"].tolist() == [3.969, 229]
+
+
 @pytest.mark.parametrize("form", ["csv", "xlsx", "frame"])
 def test_cells_without_the_unit_of_others_and_commas_beside_words(form, tmp_path):
     table = pd.DataFrame(

@@ -120,13 +120,13 @@ class Schema:
     def reading(self) -> dict[str, Any]:
         """Options by which `read_table` reads new rows as it read the training data.
 
-        A decimal comma is likely, unless the content shows points.
+        The decimal mark of the training rows is likely, unless the content shows another one.
         """
         strings = [*self.of_kind("category", "text", "date", "day_first_date"), *self.identifiers]
-        comma = [","] if self.decimal == "," else None
+        decimal = [self.decimal] if self.decimal else None
         named = {"as_strings": strings, "expected": self.feature_names or ()}
         likely = [self.encoding] if self.encoding else None
-        return named | {"encoding": likely, "decimal": comma, "zero_based": self.zero_based}
+        return named | {"encoding": likely, "decimal": decimal, "zero_based": self.zero_based}
 
     @property
     def parents(self) -> dict[str, list[str]]:
@@ -302,7 +302,8 @@ class Schema:
         table.decimal = table.decimal or ("," if self.decimal == "," else None)
         read_mixed(table, self.columns, [*self.reading["as_strings"], *self.of_kind("raw")])
         read_names(table, self.of_kind("text"))
-        table.decimal = table.find_decimal(self.of_kind("number")) or self.decimal
+        read = self.of_kind("number")
+        table.decimal = table.find_decimal(read, self.decimal) or self.decimal
         known = self.measured or {}
         table.words = {name: [*one.words] for name, one in known.items() if one.words}
         spare = 0.0 if is_strict else _MAX_WORDS

@@ -117,10 +117,10 @@ def make_table(
     are_open = all(_may_be_grouped(cells[name]) for name in points)
     if decimal is None and are_open:
         shown += [distinct_cells(cells[name]) for name in points]
-    known = decimal or guess_decimal(shown, options.delimiter)
+    known = decimal or guess_decimal(shown, options.delimiter, options.mark)
     if known is None:  # points that must be decimal ones say more than what is likely
-        has_points = points and (not are_open or options.delimiter == ",")
-        known = "." if has_points and options.mark else options.mark
+        has_points = points and (not are_open or (options.mark and options.delimiter == ","))
+        known = "." if has_points else options.mark
     mark = known or "."
     read = dict(texts)
     if mark == ",":

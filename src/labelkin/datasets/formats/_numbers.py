@@ -178,7 +178,9 @@ def has_thousands(cell: str, decimal: str) -> bool:
     )
 
 
-def guess_decimal(columns: Iterable[Collection[str]], delimiter: str | None = None) -> str | None:
+def guess_decimal(
+    columns: Iterable[Collection[str]], delimiter: str | None = None, likely: str | None = None
+) -> str | None:
     """Return the decimal mark that the values of string columns show; None: they show none.
 
     A comma, if a column is made of numbers with one and some of them cannot be read with a
@@ -186,7 +188,7 @@ def guess_decimal(columns: Iterable[Collection[str]], delimiter: str | None = No
     for that, those with semicolons. In these, points between thousands mean a comma, too, if they
     can be such in all numbers. So do points in amounts of a currency, since prices have no three
     decimals, and those of a column in which numbers without a point end below a thousand, such as
-    950 and 1.026.
+    950 and 1.026. Points that can be decimal ones are such where this is `likely`.
     """
     has_point = is_open = False
     for values in columns:
@@ -194,7 +196,8 @@ def guess_decimal(columns: Iterable[Collection[str]], delimiter: str | None = No
         texts = [text.strip() for text, _ in written.values()]
         pointed = [text for text in texts if "." in text]
         are_groups = bool(pointed) and all(map(_POINT_THOUSANDS.fullmatch, pointed))
-        if _reach_thousands(texts) or (are_groups and is_currency(unit)):
+        seem_groups = _reach_thousands(texts) or (are_groups and is_currency(unit))
+        if seem_groups and likely != ".":
             return ","
         # The others may be words for missing values.
         numbers = [text for text in texts if is_number(text, ",") or is_number(text)]
@@ -206,7 +209,7 @@ def guess_decimal(columns: Iterable[Collection[str]], delimiter: str | None = No
         with_comma = [text for text in numbers if "," in text]
         is_open |= are_groups or (bool(with_comma) and all(map(_AMBIGUOUS.fullmatch, with_comma)))
         has_point |= bool(pointed) and not are_groups and can_be_point
-    if is_open and delimiter == ";" and not has_point:
+    if is_open and delimiter == ";" and not has_point and likely != ".":
         return ","
     return "." if has_point else None
 

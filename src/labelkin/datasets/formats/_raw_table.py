@@ -410,11 +410,11 @@ class RawTable:
             raise _RefusedNumberError(text)
         return value * factor
 
-    def find_decimal(self, names: Iterable[str]) -> str | None:
+    def find_decimal(self, names: Iterable[str], likely: str | None = None) -> str | None:
         """Return the decimal mark; if it is not known, what these columns show of it, if any."""
         if self.decimal is not None:
             return self.decimal
-        return guess_decimal(self._distinct_strings(names))
+        return guess_decimal(self._distinct_strings(names), likely=likely)
 
     def has_thousands(self, names: Iterable[str]) -> bool:
         """Return whether a mark in one of these columns may stand between thousands."""
