@@ -19,6 +19,8 @@ FILES = {
     "means of a year": ROWS + "Durchschnitt 2025:;;2,7%;5\n",
     "a balance": ROWS + "Saldo final;;9,5%;\n",
     "totals of SAP": re.sub("(?m)^(?=.)", ";", ROWS) + "*;;;15%;5\n**;;;15%;5\n",
+    "totals of SAP in a column of others": ROWS + "*;;15%;\n",
+    "lines of dashes": re.sub("(?m)^.+$", r"|\g<0>|", f"---\n{ROWS}---".replace(";", "  |")),
     "totals below": ROWS + ";;;\nGrand Total;;15%;5\n",
     "notes": ROWS + ";;;\nSource: the register;;;\n as of May;;;\n",
     "both": ROWS + "total;;15%;5\n;;;\nSource: the register;;;\n",
@@ -47,6 +49,15 @@ def test_rows_around_the_table_are_left_out(text, tmp_path):
     assert found.data["Anteil"].tolist() == [0.01, 0.02, 0.03, 0.04, 0.05]
     said = [guess.text for guess in found.guesses]
     assert any("left out" in text for text in said), said
+
+
+@pytest.mark.parametrize("last", [";;1.002,50;", "*;;1.002,50;", ";;200,50;"])
+def test_totals_with_a_decimal_comma(last, tmp_path):
+    rows = "".join(
+        f"{i};text;{cost};a\n" for i, cost in enumerate(["1,5", "2", "3,75", "7", "988,25"])
+    )
+    (tmp_path / "t.csv").write_text(f"no;what;cost;tags\n{rows}{last}\n")
+    assert read_table(tmp_path / "t.csv").data["cost"].tolist() == [1.5, 2, 3.75, 7, 988.25]
 
 
 @pytest.mark.parametrize("last", ["Headcount:;5;;;", ";By:;A. Meier;;", "Note:;a = yes;;;"])

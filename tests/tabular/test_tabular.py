@@ -18,7 +18,7 @@ from labelkin.tabular import (
     find_training_data,
     table_of_records,
 )
-from labelkin.tabular._dates import parse_date
+from labelkin.tabular._dates import parse_date, parse_dates
 from labelkin.tabular._measured import Measured
 from labelkin.tabular._pipeline import make_pipeline
 from support.damaged import cpu_limit
@@ -638,16 +638,29 @@ def test_dates_with_words(text):
     assert str(parse_date(text, day_first=False)) == "2025-03-14 14:05:00"
 
 
+def test_months_and_unsure_dates_beside_others():
+    cells = ["[21.5.1852]", "März 1848", "4/1856", "ca. 3.4.1850", "o. D.", "7.8.1849?", "1.2.1851"]
+    data = table(sent=cells * 6, y=[0, 1, 1] * 14)
+    schema = find(data)
+    assert schema.columns == {"sent": "day_first_date"}
+    found = [str(one)[:10] for one in parse_dates(schema.read(data)["sent"], True)[:7]]
+    assert found[:4] == ["1852-05-21", "1848-03-01", "1856-04-01", "1850-04-03"]
+    assert found[4:] == ["None", "1849-08-07", "1851-02-01"]
+    months = table(month=["04/2024", "05/2024"] * 9, x=range(18), y=[0, 1, 1] * 6)
+    assert find(months).columns["month"] == "category"
+    assert find(months, columns={"month": "date"}).columns["month"] == "date"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "14 de marzo",
-        "March 2025",
         "Mar-25",
+        "2025-03",
+        "13/2025",
         "14 Marketing 2025",
         "3/14/2025 14:05 PM",
         "31 Feb 2025",
-        "May 1425",
     ],
 )
 def test_no_dates(text):

@@ -261,6 +261,9 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ("{} h", {"1w 4h": 172, "2d 30m": 48.5, "3 wks": 504, "40m": 2 / 3, "PT90M": 1.5}),
         ("{},5 g/dl", {"128 g/L": 12.8, "5 mg/ml": 0.5}),
         ("{} mmol/l", {"7 µmol/L": 0.007, "7 µmol/ml": 7, "0,7 mmol/dl": 7}),
+        ("{} kg", {"450 gr": 0.45, "3 ton": 3000, "2 Tonnen": 2000, "7 Gramm": 0.007}),
+        ("{} uur 15", {"2 uur": 2, "2u45": 2.75, "± 3 uur": 3}),
+        ("{} m", {"3 Meter": 3, "2 kilometers": 2000}),
         ("{} km/h", {"10 m/s": 36, "1 mph": 1.609344}),
         ("{} V", {"230V": 230, "1,5kV": 1500, "12,5V": 12.5}),
         ("{} bar", {"503 kPa": 5.03, "1 MPa": 10, "20 mbar": 0.02, "1 psi": 0.06894757}),
@@ -340,6 +343,26 @@ def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
     lengths = [f"{i} m" for i in range(N - 1)] + ["3 s"]
     found = write(tmp_path / "t.csv", "a;y", lengths, [0, 1] * (N // 2))
     assert find_training_data(found, "y").X["a"].isna().sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "expected"),
+    [
+        ("hours_run", ["8731 u", "1595"], [8731, 1595]),
+        ("distanceInMeters", ["1 km", "120"], [1000, 120]),
+        ("weight_g", ["1.5 kg", "120"], [1500, 120]),
+        ("visits", ["12x", "7", "5 mal"], [12, 7, 5]),
+        ("pieces", ["12 Stück", "7"], [12, 7]),
+    ],
+)
+def test_numbers_with_and_without_a_unit(name, cells, expected, tmp_path):
+    column = [*cells, *cells, *cells, *map(str, range(20, 80 - 3 * len(cells)))]
+    found = write(tmp_path / "t.csv", f"{name};y", column, [0, 1] * 30)
+    for columns in ({}, {name: "number"}):
+        training = find_training_data(found, "y", columns=columns)
+        assert training.X[name].tolist()[: len(cells)] == expected
+        rows = table_of_records([{name: cell} for cell in cells], training.schema)
+        assert training.schema.read(rows)[name].tolist() == expected
 
 
 def test_units_of_another_kind_are_missing_or_refused(tmp_path):

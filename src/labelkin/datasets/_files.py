@@ -59,7 +59,7 @@ _READERS: dict[str, Callable[[bytes, Budget, Options], RawTable]] = {
 # take longer than a request may.
 _SENT_BYTES = 2**26
 # A row of LibSVM: labels, then pairs of a feature's number and its value.
-_LIBSVM_ROW = re.compile(rb"\s*#.*|[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
+_LIBSVM_ROW = re.compile(rb"\s*#.*|(?!--)[-+.,\deE]*(?:\s+(?:qid|\d+):\S+)*\s*(?:#.*)?", re.DOTALL)
 
 
 def _read(path: str | Path, options: Options) -> RawTable:

@@ -45,6 +45,9 @@ _NAMED = re.compile(
 )
 # Fri Mar 14 14:05:00 +0000 2025, with the year after the time.
 _YEAR_AFTER = re.compile(rf"(\D{{6,20}}\d{{1,2}})( [\d:]{{5,8}}(?: {_ZONE})?)( \d{{4}})")
+# März 2025 or 3/2025, which are the first day, and 2025-03 may be the year to 2003.
+_MONTH = re.compile(rf"(?:{_WORD}\.?,?\s{_OF}|(\d{{1,2}})[/-])(\d{{4}})")
+_UNSURE = re.compile(r"^c(?:irc)?a\.?\s")
 # 2025. március 12.
 _YEAR_BEFORE = re.compile(r"^\s*(\d{4})[.\s-]\s?([^\W\d_]{3,12})[.\s-]\s?(\d{1,2})(?!\d)\.?")
 # How months begin in 19 languages, without accents: five letters are enough, or three of them.
@@ -200,9 +203,17 @@ def _as_offset(written: str | None) -> timezone | None:
     return timezone(offset) if abs(offset) < timedelta(days=1) else None
 
 
+def _bare(text: str) -> str:
+    """Return a date without marks of doubt, as in [ca. 3.5.1848?]."""
+    return _UNSURE.sub("", text.strip().lstrip("[(").rstrip("])?"))
+
+
 def _read_date(text: str, day_first: bool, first_year: int = FIRST_YEAR) -> datetime | None:
     """Return a date as it is written, with its offset from UTC if it has one."""
     written: tuple[Any, Any, Any]
+    text = _bare(text)
+    if alone := _MONTH.fullmatch(text):
+        text = f"1 {alone[1]} {alone[3]}" if alone[1] else f"{alone[3]}-{alone[2]}-1"
     text = _AT.sub(" ", _CHARACTERS.sub(r"\1-\2-\3", text, count=1), count=1)
     if found := _YEAR_FIRST.fullmatch(text):
         written = found[1], found[3], found[4]
@@ -228,6 +239,11 @@ def _read_date(text: str, day_first: bool, first_year: int = FIRST_YEAR) -> date
         return datetime(year, month, day, hour, minute, second, tzinfo=_as_offset(zone))
     except ValueError:
         return None
+
+
+def is_month(text: str) -> bool:
+    """Return whether a cell holds a month without a day, such as March 2025 or 3/2025."""
+    return _MONTH.fullmatch(_bare(text)) is not None and parse_date(text, True) is not None
 
 
 def needs_order(values: Iterable[str]) -> bool:

@@ -24,10 +24,12 @@ from labelkin.datasets.formats._units import (
     MAX_CATEGORIES,
     describe_numbers,
     in_words,
+    is_currency,
     main_unit,
     ratio,
     split_unit,
     split_units,
+    unit_in_name,
     without_limit,
 )
 from labelkin.tabular._codes import (
@@ -43,6 +45,7 @@ from labelkin.tabular._dates import (
     find_first_year,
     have_full_years,
     is_basic_date,
+    is_month,
     needs_order,
     parse_date,
     parse_dates,
@@ -308,6 +311,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if is_certain:  # as the cells are read
         split = {cell: split_unit(without_limit(cell)) for cell in distinct}
     unit = main_unit(own for _, own in split.values())
+    if unit and not is_currency(unit) and any(not own for _, own in split.values()):
+        unit = unit_in_name(unit, name) or unit
     numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}
     numbers = {value: text for value, text in numbers.items() if is_number(text, decimal)}
     signs = {sign_of(value) == "%": value for value in numbers}
@@ -357,7 +362,8 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     """Return the kind of a column of dates; None: it holds others.
 
     A few words among many dates are missing values, and so is one word, such as open, in at most
-    half of the cells. If the kind is `given`, so are all words, and numbers may be dates.
+    half of the cells. Months without a day are dates beside others that have one. If the kind is
+    `given`, so are months alone, all words are missing, and numbers may be dates.
     """
     cells = write_dates(table.strings(name)) if given else table.strings(name)
     values = [v for v in cells if v is not None and not is_unknown(v)]
@@ -367,6 +373,8 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
     day_first = find_day_first(dates)
     share = 0.5 if len({*others}) == 1 else _MAX_WORDS
     if day_first is None or (len(others) > share * len(values) and not given):
+        return None
+    if not given and all(map(is_month, dates)):  # they may be categories
         return None
     unknown = [v for v in cells if v and is_unknown(v) and v.strip() not in MISSING]
     read_as_missing(table, name, [*others, *unknown])
@@ -393,13 +401,17 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
     distinct = set(values)
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > MAX_CATEGORIES
-    if are_many and all(map(is_basic_date, distinct)):
-        table.guesses.append(Guess(f"{name} may be dates such as {min(distinct)}", ("date",)))
+    short = [value for value in distinct if len(value) <= _MAX_DATE]
+    others = [value for value in short if is_basic_date(value) or parse_date(value, True)]
+    may_be_dates = len(others) > 2 and 2 * len(others) > len(distinct)
+    if may_be_dates:
+        table.guesses.append(Guess(f"{name} may be dates such as {min(others)}", ("date",)))
     if not are_codes and _holds_numbers(table, name):
         return "number"
     words = [*map(count_words, distinct)]
     n_numbers = sum(_BEGINS_WITH_NUMBER.match(value) is not None for value in distinct)
     are_measured = are_many and n_numbers >= 0.9 * len(distinct) and not are_codes
+    are_measured &= not may_be_dates
     remark = ", though it holds numbers; write one number in each cell, in one unit"
     remark = remark if are_measured and np.mean(words) <= 2 * _MAX_CATEGORY_WORDS else ""
     are_few = len(distinct) <= MAX_CATEGORIES and max(words) == 1

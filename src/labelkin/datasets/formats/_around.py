@@ -8,7 +8,7 @@ import numpy as np
 
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values
+from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values, with_point
 from labelkin.datasets.formats._raw_table import Guess
 
 # What people write before sums, means and balances below a table. Others are found by their values.
@@ -23,7 +23,7 @@ _TOTAL_WORDS = (
     "期首残高|期末余额|期初余额|الرصيد الختامي|الرصيد الافتتاحي"
 )
 _TOTALS = frozenset(_TOTAL_WORDS.split("|"))
-_TOTAL_MARK = re.compile(r"\s*\*+\s*")  # as SAP writes it, in a column of its own
+_TOTAL_MARK = re.compile(r"\s*\*+\s*")  # as SAP writes it
 _MAX_ABOVE = 20  # rows above the names
 _MAX_BELOW = 10  # rows of totals and notes below the table
 # Rows of which sums are looked for: of fewer, a row is the sum by chance, and more take time.
@@ -135,14 +135,19 @@ def _is_note(row: list[str | None], lacking: list[Any], is_apart: bool) -> bool:
 def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool:
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
     place, first = next((i, cell) for i, cell in enumerate(row) if cell is not None)
-    is_mark = _TOTAL_MARK.fullmatch(first) and above[place].null_count == len(above[place])
+    is_mark = _TOTAL_MARK.fullmatch(first) and first not in above[place].to_pylist()
     if is_lacking and (is_mark or re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS):
         return True
     n_found = 0
     for cell, column in zip(row, above, strict=True):
-        if cell is None or len(column) not in _SUMMED or not is_number(cell):
+        if cell is None or len(column) not in _SUMMED:
             continue
+        if not is_number(cell) and is_number(cell, ","):
+            points = [value and with_point(value) for value in column.to_pylist()]
+            cell, column = with_point(cell), import_optional("pyarrow").array(points)
         values = plain_values(column)
+        if not is_number(cell):
+            continue
         if values.type not in ("int64", "double"):
             continue
         numbers = values.drop_null().to_numpy().astype(np.float64)

@@ -36,6 +36,8 @@ _BLOCK = 100_000  # cells that are made into columns at once
 _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
+# Lines of dashes around rows with bars between cells, as SAP and PostgreSQL write them.
+_RULE = re.compile(r"^[ \t]*[|+]?-{3,}[-+| \t]*(?:\r\n|\r|\n|\Z)", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 
 
@@ -50,6 +52,10 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
     budget.check(sys.getsizeof(text))  # four times the file for a single emoji
     if named := _SEP_LINE.match(text):
         text = text[named.end() :]
+    without = _RULE.sub("", text) if _RULE.search(text) else text
+    if without != text and without.count("|") > without.count("\n"):
+        text = without
+        guesses.append(Guess("lines of dashes left out", ()))
     if (table := _without_comments(text, budget, delimiter)) != text:
         text = table
         guesses.append(Guess("comments at the top left out", ()))

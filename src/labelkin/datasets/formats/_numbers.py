@@ -64,6 +64,7 @@ _UNKNOWN_WORDS = (
     "prefer not to say|prefer not to answer|no response|not applicable|not stated|weiß nicht|"
     "weiss nicht|keine antwort|ne sait pas|sans réponse|no sabe|ns/nc|no contesta|non so|"
     "non risponde|weet niet|geen antwoord|inconnu|non renseigné|nc|desconocido|sconosciuto|"
+    "o. d.|o.d.|s. d.|s.d.|undated|undatiert|ohne datum|"
     "onbekend|desconhecido|неизвестно|不明|未回答|未知|n.b.|n. b.|n.b|b/d|b.d.|brak danych|brak"
 )
 _UNKNOWN = frozenset(_UNKNOWN_WORDS.split("|"))

@@ -24,14 +24,17 @@ CLOCK = re.compile(
     re.ASCII,
 )
 """A time of day or a duration: 8:30, 08:30:15, 8:30 PM, 26:15:00 or 1 day 02:15:00."""
-_HOURS_MINUTES = re.compile(r"\s*(\d{1,4})(?:\s?[hu]\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*")  # 8h30
+# 8h30, 2 uur 15 or 8.30 Uhr.
+_HOURS_MINUTES = re.compile(
+    r"\s*(\d{1,4})(?:\s?(?:[hu]|uur|hours?|Std\.?|godz\.?)\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*"
+)
 _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
 # PT22510800S as polars writes it, P1DT2H0M0S and P-1DT23H0M0S as pandas does.
 _ISO = re.compile(
     r"\s*(-?)P(?:(-?\d+)D)?T(?=-?\d)(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?\s*"
 )
 _LIMIT = re.compile(
-    r"\s*+(?:[<>≤≥~≈]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
+    r"\s*+(?:[<>≤≥~≈±]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
 )
 _YEAR = re.compile(r"\s*\[?(?:c|ca\.? ?|©)?([12]\d{3})\??\]?\s*")  # c1974 or [1974?], in catalogues
 _SQUARE = re.compile(r"\bsq\.?\s?(ft|mi|km|m)\b\.?")
@@ -84,7 +87,16 @@ _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in wor
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
 _WORDS |= {"thousand": ("number", 1e3), "million": ("number", 1e6)}
-_WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "t": ("g", 1e6), "mol": ("mol", 1.0)}
+_WORDS |= dict.fromkeys(("x", "mal", "times", "fois", "keer", "veces", "volte"), ("number", 1.0))
+_WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "gr": ("g", 1.0), "mol": ("mol", 1.0)}
+_WORDS |= dict.fromkeys(("t", "ton", "tonne"), ("g", 1e6))
+_METRIC = {"gram": ("g", 1.0), "gramm": ("g", 1.0), "gramme": ("g", 1.0), "meter": ("m", 1.0)}
+_METRIC |= {"metre": ("m", 1.0), "liter": ("m³", 1e-3), "litre": ("m³", 1e-3)}
+_WORDS |= {
+    prefix + word: (base, size * factor)
+    for word, (base, size) in _METRIC.items()
+    for prefix, factor in {"": 1.0, "kilo": 1e3, "centi": 1e-2, "milli": 1e-3}.items()
+}
 _WORDS |= {"inch": ("m", 0.0254), "ft": ("m", 0.3048), "mi": ("m", 1609.344)}
 _WORDS |= {"mph": ("m/time", 1609.344), "kmh": ("m/time", 1000.0)}
 _WORDS |= {"psi": ("Pa", 6894.757), "mmHg": ("Pa", 133.322), "ha": ("m²", 1e4)}
@@ -230,12 +242,21 @@ def ratio(unit: str, to: str) -> float | None:
     return 1.0 if not unit or unit in FLAGS or _is_same(unit, to) else None
 
 
-def ratio_to_name(unit: str, name: str) -> float | None:
-    """Return the same for the unit that the name of a column states, as in weight_kg or Age (y)."""
-    words = reversed(re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name))
+def unit_in_name(unit: str, name: str) -> str:
+    """Return the unit of the same kind that the name of a column states, or nothing.
+
+    As in weight_kg, Age (y) or distanceInMeters.
+    """
+    words = re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", re.sub("(?<=[a-z])In(?=[A-Z])", "_", name))
     ages = "year" if _hours(unit) >= 24 else ""  # 60s is no age
-    found = (ratio(unit, ages if word.casefold() in _AGES else word) for word in words)
-    return next((factor for factor in found if factor is not None), None)
+    words = [ages if word.casefold() in _AGES else word for word in reversed(words)]
+    return next((word for word in words if word and ratio(unit, word) is not None), "")
+
+
+def ratio_to_name(unit: str, name: str) -> float | None:
+    """Return the same for the unit that the name of a column states."""
+    stated = unit_in_name(unit, name)
+    return ratio(unit, stated) if stated else None
 
 
 @lru_cache
@@ -277,7 +298,7 @@ def _size_of(unit: str) -> tuple[str, float] | None:
 def main_unit(units: Iterable[str]) -> str:
     """Return the most frequent unit of numbers; nothing: most have none.
 
-    A currency, or a known unit that is the only one, is that of numbers without any, too; beside
+    A currency, or a unit that is the only one, is that of numbers without any, too; beside
     these, or amounts of another size, it is the currency itself, and not millions of it. L is a
     flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
@@ -286,7 +307,8 @@ def main_unit(units: Iterable[str]) -> str:
     n_times = sum(counts[unit] for unit in counts if _hours(unit))
     has_times = "hours" in counts or 10 * n_times >= counts.total()
     words = {unit: _as_time(unit, counts) for unit in counts if has_times}
-    counts[""] += counts.pop("thousand", 0) + counts.pop("million", 0)
+    numbers = [own for own in counts if (_size_of(own) or ("",))[0] == "number"]  # such as million
+    counts[""] += sum(counts.pop(own) for own in numbers)
     if not counts.keys().isdisjoint(FLAGS - {"L"}):
         counts[""] += sum(counts.pop(flag, 0) for flag in FLAGS)
     n_bare = counts.pop("", 0)
@@ -297,7 +319,8 @@ def main_unit(units: Iterable[str]) -> str:
         unit = "hours" if words.get("m") == "min" else "months"
     if unit and (n_bare or len(counts) > 1) and is_currency(kind := (_size_of(unit) or " ")[0]):
         unit = kind  # 199159 beside $1.3M
-    is_only = len(counts) == 1 and unit not in {*FLAGS, "hours"} and _size_of(unit) is not None
+    is_word = len(unit) > 1 or unit in _LETTERS or _size_of(unit) is not None  # not of 12a
+    is_only = len(counts) == 1 and unit not in {*FLAGS, "hours"} and is_word
     return unit if n_bare < counts.total() or is_currency(unit) or is_only else ""
 
 
