@@ -111,6 +111,22 @@ def coded(path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def annotated(path):
+    """As annotation tools write them: the choices of each annotation deep in lists and objects."""
+    results = [[{"value": {"choices": tags}, "from_name": "topic"}] for tags in SETS]
+    rows = [
+        {"id": i, "annotations": [{"id": 5, "result": results[i]}], "data": {"text": TEXTS[i]}}
+        for i in range(N)
+    ]
+    path.write_text(json.dumps(rows))
+
+
+def one_or_several(path):
+    """A text for one choice, and an object for several."""
+    cells = [tags[0] if len(tags) == 1 else {"choices": tags} for tags in SETS]
+    pd.DataFrame({"text": TEXTS, "topic": cells}).to_json(path, orient="records")
+
+
 def hashes(path):
     pd.DataFrame({"post": TEXTS, "tags": joined(" ", "#{}")}).to_csv(path, index=False, sep="\t")
 
@@ -571,6 +587,8 @@ FILES = [
     ("typed.csv", typed_by_hand, ["--labels=tags", "--separator=;", "--separator=,"], 3, "3 lab"),
     ("database.csv", database, ["--labels", "tags"], 3, "tags holds lists such as '{"),
     ("coded.jsonl", coded, ["--labels", "events.code"], 3, "LOGIN"),
+    ("export.json", annotated, ["-l", "annotations.result.value.choices"], 3, "data.text: text"),
+    ("min.json", one_or_several, ["--labels", "topic"], 3, "tags in topic, topic.choices"),
     ("hashes.tsv", hashes, ["--labels", "tags"], 3, "tags split at spaces (--separator)"),
     ("angles.csv", angles, ["--labels", "tags"], 3, "tags holds lists such as '<"),
     ("plain.csv", no_header, ["--labels", "-3", "--no-header"], 3, "c1, c2, c3, c4"),

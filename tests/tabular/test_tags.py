@@ -9,6 +9,7 @@ from labelkin import MLkNNClassifier, TableClassifier
 from labelkin.datasets import FormatError, RawTable, read_table
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.tabular import LabelColumns, find_training_data, split_labels, table_of_records
+from labelkin.tabular._tags import read_tags
 from support.damaged import cpu_limit
 
 pd = pytest.importorskip("pandas")
@@ -80,11 +81,113 @@ def test_the_field_of_objects_that_names_a_label(write):
     assert training.schema.columns == {"x": "number"}
     assert training.y.tolist() == [[1], [0], [0]] * 3
     assert [*split_labels(frame, "events.by.id")[1]] == ["0", "1"]
-    with pytest.raises(FormatError, match=r"with labels='events.code', among code, by"):
+    with pytest.raises(FormatError, match=r"'events.code', among events.code, events.by.id"):
         find_training_data(frame, "events")
     later = frame.assign(events=[write([{"kode": "late"}])] * 9)
     with pytest.raises(FormatError, match="has a field 'code'; their fields are kode"):
         training.labels.read(RawTable.of(later))
+
+
+def test_a_path_through_lists_and_objects():
+    """As annotation tools export rows, with several annotations of each."""
+
+    def annotate(*names):
+        results = [{"id": f"r{i}", "value": {"choices": [n]}, "n": 1} for i, n in enumerate(names)]
+        return {"id": 5, "result": results}
+
+    annotations = [[annotate("b", "a"), annotate("a")], [annotate()], [annotate("b")], None]
+    frame = pd.DataFrame({"x": range(8), "annotations": annotations * 2})
+    labels = LabelColumns.find(RawTable.of(frame), "annotations.result.value.choices")
+    assert labels.names == ("a", "b")
+    assert labels.read(RawTable.of(frame)).tolist() == [[1, 1], [0, 0], [0, 1], [0, 0]] * 2
+    tags = read_tags(RawTable.of(frame), "annotations", ";", "result.value.choices")
+    assert tags[0] == ["b", "a"]
+    only_empty = frame.assign(annotations=[[annotate()]] * 8)
+    assert not labels.read(RawTable.of(only_empty)).any()
+    listed = "'annotations.result.value.choices', among annotations.result.value.choices, "
+    with pytest.raises(FormatError, match=f"{listed}annotations.result.id, annotations.id and 1"):
+        LabelColumns.find(RawTable.of(frame), "annotations")
+    for path in ("annotations.result.choices", "annotations.results"):
+        with pytest.raises(FormatError, match=r"fields are result.value.choices, result.id"):
+            LabelColumns.find(RawTable.of(frame), path)
+
+
+def test_an_object_with_one_list_of_names():
+    cells = ["a", '{"choices": ["a", "b"]}', "{'choices': ['b'], 'by': 'me'}", "b"]
+    assert names(cells) == ["a", "b"]
+    frame = pd.DataFrame({"x": range(4), "tags": cells})
+    _, y = split_labels(frame, "tags")
+    assert y.to_numpy().tolist() == [[1, 0], [1, 1], [0, 1], [0, 1]]
+    assert split_labels(frame, "tags.choices")[1].equals(y)
+    with pytest.raises(FormatError, match="in row 1, which names no labels"):
+        names(['{"choices": ["a"], "others": ["b"]}'])
+
+
+IN_PLACE = {
+    "mixed": ["a", {"choices": ["a", "b"]}, "b", {"choices": ["b"]}],
+    "texts": ["a", "b", "b", "a"],
+    "objects": [{"choices": ["a"]}, {"choices": ["a", "b"]}, {"choices": ["b"]}, None],
+    "lists": [["a"], "a", "b", ["a", "b"]],
+}
+MEANT = {
+    "mixed": [[1, 0], [1, 1], [0, 1], [0, 1]],
+    "texts": [[1, 0], [0, 1], [0, 1], [1, 0]],
+    "objects": [[1, 0], [1, 1], [0, 1], [0, 0]],
+    "lists": [[1, 0], [1, 0], [0, 1], [1, 1]],
+}
+
+
+@pytest.fixture(params=["frame", "json"])
+def in_place(request, tmp_path):
+    """Return tables of the same labels, by how they are written."""
+
+    def read(form):
+        frame = pd.DataFrame({"n": [1.5, 2, 3, 4.5], "topic": IN_PLACE[form]})
+        if request.param == "frame":
+            return RawTable.of(frame)
+        frame.to_json(tmp_path / "t.json", orient="records")
+        return read_table(tmp_path / "t.json")
+
+    return read
+
+
+@pytest.mark.parametrize("form", IN_PLACE)
+def test_a_text_or_an_object_in_its_place(form, in_place):
+    training = find_training_data(table := in_place(form), "topic")
+    assert training.y.tolist() == MEANT[form]
+    assert training.schema.columns == {"n": "number"}
+    found = [guess.text for guess in table.guesses if "ignore" in guess.arguments]
+    assert found == ["tags in topic, topic.choices"] * (form == "mixed")
+    for other, expected in MEANT.items():
+        assert training.labels.read(in_place(other)).tolist() == expected
+    rows = [{"n": 2, "topic": cell} for cell in IN_PLACE["mixed"]]
+    assert table_of_records(rows, training.schema).names == ["n"]
+
+
+def test_an_object_in_the_place_of_a_text_is_found_by_either_name(in_place):
+    for labels in ("topic.choices", "topic,topic.choices"):
+        found = find_training_data(in_place("mixed"), labels)
+        assert found.y.tolist() == MEANT["mixed"]
+        assert found.schema.columns == {"n": "number"}
+
+
+def test_columns_beside_tags_are_not_in_their_place():
+    frame = pd.DataFrame(
+        {"topic": ["a", "b", None], "topic.other": ["b", None, "c"], "n": [1, 2, 3]}
+    )
+    assert LabelColumns.find(RawTable.of(frame), "topic").columns == ("topic",)
+    later = pd.DataFrame({"topic": [None, "a"], "topic.other": ["x", None]})
+    labels = LabelColumns(("a", "b"), "topic")
+    assert labels.read(RawTable.of(later)).tolist() == [[0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("form", IN_PLACE)
+def test_a_series_of_texts_and_objects(form):
+    X = pd.DataFrame({"n": np.arange(4.0)})
+    model = TableClassifier(MLkNNClassifier(1)).fit(X, pd.Series(IN_PLACE[form], name="topic"))
+    for other, expected in MEANT.items():
+        y = pd.Series(IN_PLACE[other], name="topic")
+        assert model.label_columns_.read_target(y, []).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -139,8 +139,11 @@ class LabelColumns:
         names = [table.names[i] for i in np.sort(chosen)]
         if len(names) == 1 and not is_declared:
             names += _find_more_tags(table, names[0], others)
+            names += _find_in_place(table, names[0], others) if len(names) == 1 else []
         column, is_single = names[0], len(names) == 1 and not is_declared
-        several = not is_declared and _hold_a_tag_each(table, names)
+        are_several = len(names) > 1 and not is_declared
+        in_place = are_several and {*names[1:]} <= {*_find_in_place(table, column)}
+        several = in_place or (are_several and _hold_a_tag_each(table, names))
         is_tagged = several or (is_single and (given or field or _lists_tags(table, column)))
         if not is_tagged:
             listed = names if is_declared else [table.names[i] for i in chosen]
@@ -151,9 +154,10 @@ class LabelColumns:
         marks = (guess_separator(table, column),) if is_guess else given or (";",)
         if several:
             cells = [cell for name in names for cell in cells_of(table, name) if cell]
-            inner = None if given else find_inner_separator(cells)
+            inner = None if given else find_inner_separator(c for c in cells if isinstance(c, str))
             marks, how = ((inner,), f", split at {inner!r}") if inner else (marks, "")
-            arguments = ("ignore",) * any(repeats_name(name, [column]) for name in names[1:])
+            is_found = any(repeats_name(name, [column]) for name in names[1:])
+            arguments = ("ignore",) * (is_found or in_place)
             arguments += ("separator",) if inner else ()
             table.guesses.append(Guess(f"tags in {join_names(names)}{how}", arguments))
         none = (no_label,) if isinstance(no_label, str) else tuple(no_label)
@@ -194,12 +198,14 @@ class LabelColumns:
     def read_target(self, y: Any, notes: list[str]) -> Any:
         """Return a DataFrame of labels or a Series of tags as `read` does; numbers unchanged."""
         is_series = hasattr(y, "to_frame")
-        if not hasattr(y, "columns") and (not is_series or len(self.columns) != 1):
+        is_one = is_series and (self.column is not None or len(self.names) == 1)
+        if not hasattr(y, "columns") and not is_one:
             return y
         table = replace(RawTable.of(y.to_frame(self.columns[0]) if is_series else y), source="y")
-        if not {*self.columns} <= {*(table.names or ())}:
+        names = (table.names or ()) if is_one else self.columns  # of objects, those of their fields
+        if not {*names} <= {*(table.names or ())}:
             return y
-        kinds = {table.kind(name) for name in self.columns}
+        kinds = {table.kind(name) for name in names}
         if kinds.isdisjoint(("string", "list")) and (is_series or self.missing is None):
             return y
         return self.read(table, notes)
@@ -270,12 +276,17 @@ class LabelColumns:
 
     def _read_tags(self, table: RawTable, notes: list[str]) -> Any:
         column, names = self.column or "", table.names or ()
-        find_columns([column], names, table.source)
+        used = own = (self.separator, *self.other_separators)
         # Rows of another file may have more tags, or fewer.
         repeats = [n for n, repeated in table.repeats.items() if self.more and repeated == column]
-        further = dict.fromkeys([*self.more, *repeats])
-        columns = [column, *(name for name in further if name in names)]
-        used = own = (self.separator, *self.other_separators)
+        found = [] if self.field else _find_in_place(table, column)
+        found = [n for n in found if n in self.more or self._split_tags(table, [n], own)[2]]
+        if not found:
+            find_columns([column], names, table.source)
+        elif not {*self.columns}.issuperset(found):
+            notes.append(f"{table.source}: labels also in {join_names(found)}")
+        further = dict.fromkeys([column, *self.more, *repeats, *found])
+        columns = [name for name in further if name in names]
         rows, unknown, n_known = self._split_tags(table, columns, own)
         for mark in (*SEPARATORS, " ") if unknown else ():  # another program may use another one
             others, unlike, n_alike = self._split_tags(table, columns, [mark])
@@ -407,6 +418,20 @@ def _hold_a_tag_each(table: RawTable, names: list[str]) -> bool:
     are_several = any(len({*column} - {""}) > 1 for column in columns)  # not one word of each
     recur = 2 * len({*cells}) <= len(cells)
     return bool(are_in_order and are_several and recur)
+
+
+def _find_in_place(table: RawTable, column: str, others: Container[str] = ()) -> list[str]:
+    """Return columns of tags that are filled only where one is empty, or that stand for it.
+
+    Such is topic.choices beside topic where a field of JSON holds a text or else an object.
+    """
+    names = [name for name in table.names or () if name not in others]
+    names = [n for n in names if n.startswith(f"{column}.") or column.startswith(f"{n}.")]
+    names = [n for n in names if table.kind(n) in ("string", "list") and _lists_tags(table, n)]
+    if names and column in (table.names or ()):
+        own, *filled = (np.array([*map(bool, cells_of(table, n))]) for n in (column, *names))
+        names = [n for n, one in zip(names, filled, strict=True) if not (one & own).any()]
+    return [name for name in names if table.kind(name) == "list"] or names
 
 
 def _lists_tags(table: RawTable, name: str) -> bool:

@@ -4,9 +4,9 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ _ITEM = re.compile(r"""\s*+("(?:[^"\\]|\\.)*+"|(?!')[^\s{}",\\]++)\s*+""", re.DO
 _ARRAY = re.compile(rf"\s*+\{{(?:{_ITEM.pattern}(?:,{_ITEM.pattern})*+)?\s*+\}}\s*+", re.DOTALL)
 _HASHES = re.compile(r"\s*+(?:#[^\s#;|,]++\s*+)++")  # #a #b
 _MAX_JSON = 100_000  # characters of a cell
+_LISTS = list | np.ndarray
 
 
 def unify_spelling(
@@ -133,25 +134,26 @@ def read_tags(
     """Return the tags of each row; what looks like JSON and lists no names is refused.
 
     Double quotes around tags are left out if no tag has others. In objects, the tags are in this
-    field, which may be absent, or else in the usual one.
+    field, a path through objects and lists that may be absent, or else in the usual one.
     """
     found = []
     for number, cell in enumerate(cells_of(table, column), start=1):
         try:
-            items = cell if isinstance(cell, list) else _list_items(cell or "")
-            names = (_name_of(item, field) for item in items or ())
-            tags = split_tags(cell or "", *separators) if items is None else names
-            found.append([tag.strip() for tag in tags if tag.strip()])
-        except ValueError:
+            items = _items_of(cell, field)
+            values = _follow(items, field.split(".")) if field else items or ()
+            tags = split_tags(cell or "", *separators) if items is None else map(_name_of, values)
+            names = [tag.strip() for tag in tags if tag.strip()]
+            found.append([*dict.fromkeys(names)] if field else names)
+        except (ValueError, RecursionError):
             text = f"column {shorten(column)} holds {shorten(str(cell), 40)} in row {number}, "
             text += 'which names no labels; write them as a;b, as ["a", "b"], or as objects with a '
             text += '"name"'
-            if fields := list_fields(table, column):
-                text += f", or choose their field, as with labels='{column}.{fields[0]}', among "
-                text += join_names(fields)
+            if paths := [f"{column}.{path}" for path in list_fields(table, column)]:
+                text += f", or choose their field, as with labels='{paths[0]}', among "
+                text += join_names(paths, 3)
             raise table.error(text, "labels") from None
     fields = [] if not field or any(found) else list_fields(table, column)
-    if fields and field.split(".")[0] not in fields:
+    if fields and not any(f"{field}.".startswith(f"{one}.") for one in fields):
         text = f"no object in column {shorten(column)} has a field {shorten(field)}; their fields "
         raise table.error(f"{text}are {join_names(fields)}")
     quoted = {tag for tags in found for tag in tags if '"' in tag}
@@ -161,13 +163,45 @@ def read_tags(
 
 
 def list_fields(table: RawTable, column: str) -> list[str]:
-    """Return the names of the fields of objects that a column lists, if it does."""
-    found = dict[str, None]()
+    """Return the fields of objects that a column lists, if it does, as paths such as ``a.b``.
+
+    Those of lists of words come first, then those of words, of numbers, and all others.
+    """
+    ranks = dict[str, int]()
     for cell in cells_of(table, column):
-        with suppress(ValueError):
-            items = cell if isinstance(cell, list) else _list_items(cell or "")
-            found |= {str(key): None for one in items or () if isinstance(one, dict) for key in one}
-    return [*found]
+        with suppress(ValueError, RecursionError):
+            for path, value in _open_fields(_items_of(cell, "any")):
+                items = value if (is_list := isinstance(value, _LISTS)) else [value]
+                is_word = len(items) > 0 and isinstance(items[0], str)
+                is_number = len(items) > 0 and type(items[0]) in (int, float)
+                rank = 1 - is_list if is_word else 3 - is_number
+                ranks[path] = min(rank, ranks.get(path, rank))
+    parents = (accumulate(path.split(".")[:-1], "{}.{}".format) for path in ranks)
+    opened = {"", *chain(*parents)}  # elsewhere, if they are empty in some rows
+    return sorted((path for path in ranks if path not in opened), key=ranks.__getitem__)
+
+
+def _open_fields(item: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield what is neither an object nor a list of some, with the path of fields to it."""
+    if isinstance(item, dict):
+        for key, value in item.items():
+            yield from _open_fields(value, f"{path}.{key}".lstrip("."))
+    elif isinstance(item, _LISTS) and any(isinstance(one, dict | _LISTS) for one in item):
+        for one in item:
+            yield from _open_fields(one, path)
+    else:
+        yield path, item
+
+
+def _follow(item: Any, path: Sequence[str]) -> Iterator[Any]:
+    """Yield the values to which a path of fields leads, or that stand in the place of an object."""
+    if isinstance(item, _LISTS):
+        for one in item:
+            yield from _follow(one, path)
+    elif path and isinstance(item, dict):
+        yield from _follow(item.get(path[0]), path[1:])
+    elif item is not None:
+        yield item
 
 
 def cells_of(table: RawTable, column: str) -> Iterable[Any]:
@@ -207,7 +241,7 @@ def names_in(cell: Any) -> Any:
             items = _parse(cell)
         except ValueError:
             return cell
-    is_list = isinstance(items, list | np.ndarray)
+    is_list = isinstance(items, _LISTS)
     if not is_list or not all(isinstance(item, dict) for item in items):
         return cell
     items = [*items]
@@ -386,6 +420,20 @@ def _find_inseparable(rows: Sequence[Sequence[str]], counts: Counter[str]) -> li
     ]
 
 
+def _items_of(cell: Any, field: str = "") -> list[Any] | None:
+    """Return the items that a cell lists; None for a text.
+
+    An object lists itself if its fields are asked for, and else what its only list does.
+    """
+    items = cell if isinstance(cell, list) else _list_items(cell or "")
+    if not isinstance(items, dict):
+        return items
+    lists = [one for one in items.values() if isinstance(one, list)]
+    if not field and len(lists) != 1:
+        raise ValueError("not one list")
+    return [items] if field else lists[0]
+
+
 def _looks_like_list(cell: str) -> bool:
     try:
         return _list_items(cell) is not None
@@ -393,10 +441,10 @@ def _looks_like_list(cell: str) -> bool:
         return True  # refused when it is read
 
 
-def _list_items(cell: str) -> list[Any] | None:
-    """Return the items of a list in brackets; None for any other cell.
+def _list_items(cell: str) -> list[Any] | dict[str, Any] | None:
+    """Return the items of a list in brackets, or an object; None for any other cell.
 
-    ValueError is raised for a cell that looks like JSON and is none, or no list.
+    ValueError is raised for a cell that looks like JSON and is none, or neither of them.
     """
     if _ANGLES.fullmatch(cell):
         return cell.strip()[1:-1].replace("\n", " ").split("><")
@@ -418,25 +466,21 @@ def _list_items(cell: str) -> list[Any] | None:
     return None if start[0] == "(" or set(items) & set("[]'\"") else split_tags(items, ",")
 
 
-def _parse(cell: str) -> list[Any]:
-    """Return a list that is written in JSON, or a list or set as Python writes it."""
+def _parse(cell: str) -> list[Any] | dict[str, Any]:
+    """Return a list or object that is written in JSON, or that or a set as Python writes it."""
     found = None
     for parse in (json.loads, ast.literal_eval) if len(cell) <= _MAX_JSON else ():
         try:
             found = found or parse(cell.strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
-    if not isinstance(found, list | set):
+    if not isinstance(found, list | dict | set):
         raise ValueError("no list")
-    return found if isinstance(found, list) else sorted(found, key=str)
+    return sorted(found, key=str) if isinstance(found, set) else found
 
 
-def _name_of(item: Any, field: str = "") -> str:
-    """Return the label that an item of a list names; of an object without the field, ""."""
-    if isinstance(item, dict) and field:
-        for key in field.split("."):
-            item = item.get(key) if isinstance(item, dict) else None
-        item = "" if item is None else item
+def _name_of(item: Any) -> str:
+    """Return the label that an item of a list names."""
     if isinstance(item, dict):  # such as a person without a name but with a login
         item = item.get("name") or ("name" in item and item.get("login")) or item.get("name")
     if isinstance(item, bool) or not isinstance(item, (str, int, float)):

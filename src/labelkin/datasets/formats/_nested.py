@@ -12,13 +12,20 @@ _NUMBERS = re.compile(r"\s*\[[-+.,\deE\s]*\]\s*")  # [1.5, 2], or [1.5 2.] as Nu
 
 
 def open_objects(frame: Any) -> Any:
-    """Return a DataFrame with a column ``a.b`` for each field b of the objects in a column a."""
+    """Return a DataFrame with a column ``a.b`` for each field b of the objects in a column a.
+
+    The column itself holds what its other cells do, if there are any.
+    """
     pandas, objects = import_optional("pandas"), dict[int, Any]()
     for at in [at for at, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]:
         cells = frame.iloc[:, at]
-        if all(isinstance(cell, dict) for cell in cells.dropna()) and cells.notna().any():
+        is_object = np.array([isinstance(cell, dict) for cell in cells])
+        if is_object.any():
             fields = pandas.json_normalize([c if isinstance(c, dict) else {} for c in cells])
-            objects[at] = fields.set_axis(frame.index).add_prefix(f"{frame.columns[at]}.")
+            fields = fields.set_axis(frame.index).add_prefix(f"{frame.columns[at]}.")
+            rest = frame.iloc[:, [at]].copy()
+            rest.iloc[is_object, 0] = None
+            objects[at] = pandas.concat([rest.dropna(axis=1, how="all"), fields], axis=1)
     parts = (objects.get(at, frame.iloc[:, [at]]) for at in range(frame.shape[1]))
     return pandas.concat(parts, axis=1) if objects else frame
 

@@ -316,7 +316,7 @@ class RawTable:
         if inferred not in ("mixed", "mixed-integer"):
             return "string" if inferred in ("empty", "interval") else inferred
         cells = column[column.notna()]
-        if all(isinstance(cell, _LISTS) for cell in cells):
+        if all(isinstance(cell, (*_LISTS, str)) for cell in cells):
             return "list" if any(len(cell) for cell in cells) else "missing"
         are_plain = all(isinstance(cell, (str, int, float, np.number)) for cell in cells)
         return "string" if are_plain else type(cells.iloc[0]).__name__
@@ -460,8 +460,9 @@ class RawTable:
         return all(isinstance(item, str) for cell in self.lists(name) for item in cell)
 
     def lists(self, name: str) -> list[list[Any]]:
-        """Return a column of lists, each without missing items."""
-        cells = [cell if isinstance(cell, _LISTS) else () for cell in self.column(name)]
+        """Return a column of lists, each without missing items; a text is a list of one."""
+        column = ([cell] if isinstance(cell, str) else cell for cell in self.column(name))
+        cells = [cell if isinstance(cell, _LISTS) else () for cell in column]
         return [
             [
                 item.item() if isinstance(item, np.generic) else item
