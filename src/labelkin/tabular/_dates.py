@@ -208,6 +208,7 @@ def _bare(text: str) -> str:
     return _UNSURE.sub("", text.strip().lstrip("[(").rstrip("])?"))
 
 
+@lru_cache(maxsize=2**16)  # a column is read several times
 def _read_date(text: str, day_first: bool, first_year: int = FIRST_YEAR) -> datetime | None:
     """Return a date as it is written, with its offset from UTC if it has one."""
     written: tuple[Any, Any, Any]
