@@ -69,6 +69,7 @@ _MIN_IDENTIFIERS = 20
 _MIN_DISTINCT = 0.9
 # Of a column of numbers or dates, one filled cell in ten may hold words, which are read as missing.
 _MAX_WORDS = 0.1
+_SAMPLE = 1000  # different values of a column from which it is told whether they may be dates
 # Characters of a date, at most: it is not sought in longer texts.
 _MAX_DATE = 60
 # Of equal length, these are codes, even if most have digits only.
@@ -394,18 +395,17 @@ def _holds_dates(table: RawTable, name: str, given: str | None = None) -> Kind |
 
 
 def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
-    if dates := _holds_dates(table, name):
-        return dates
+    if kind := _holds_dates(table, name):
+        return kind
     cells = table.strings(name)
     values = [cell for cell in cells if cell is not None]
     distinct = set(values)
     are_codes = len({*map(len, distinct)}) == 1 and all(map(_CODE.fullmatch, distinct))
     are_many = len(distinct) > MAX_CATEGORIES
-    short = [value for value in distinct if len(value) <= _MAX_DATE]
-    others = [value for value in short if is_basic_date(value) or parse_date(value, True)]
-    may_be_dates = len(others) > 2 and 2 * len(others) > len(distinct)
-    if may_be_dates:
-        table.guesses.append(Guess(f"{name} may be dates such as {min(others)}", ("date",)))
+    first = sorted(distinct)[:_SAMPLE]
+    dates = [v for v in first if len(v) <= _MAX_DATE and (is_basic_date(v) or parse_date(v, True))]
+    if may_be_dates := len(dates) > 2 and 2 * len(dates) > len(first):
+        table.guesses.append(Guess(f"{name} may be dates such as {dates[0]}", ("date",)))
     if not are_codes and _holds_numbers(table, name):
         return "number"
     words = [*map(count_words, distinct)]
