@@ -242,6 +242,7 @@ def test_marks_between_spaces_that_may_separate():
 def test_hashes_are_split_at_spaces():
     for cells in (["#red", "#blue"], ["#red/a #blue", "#blue"]):
         assert find(cells)[0].separator == " "
+    assert names(["#red\n#blue", "#blue\n"]) == ["#blue", "#red"]
 
 
 def test_a_row_for_each_label_is_remarked_on():
@@ -338,7 +339,9 @@ def test_choices_of_a_form_with_commas_are_one_label():
 def test_single_tags_between_spaces_that_also_stand_alone():
     cells = ["indoor", "night", "indoor night", "outdoor", "outdoor night"]
     assert names(cells) == ["indoor", "night", "outdoor"]
-    assert len(names([*cells, "New York"])) == 6
+    cells = [*cells, "New York"]
+    assert len(names(cells)) == 6
+    assert "2 labels not split at spaces" in doubts(cells)["separator"]
 
 
 @pytest.mark.parametrize(

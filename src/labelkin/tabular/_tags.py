@@ -265,6 +265,8 @@ def guess_separator(table: RawTable, column: str) -> str:
         cells = [cell for cell in cells if not _looks_like_list(cell)]
     are_hashes = bool(cells) and all(_HASHES.fullmatch(cell) for cell in cells)
     counts = {" ": (0, 0)} if are_hashes else {}
+    if are_hashes and any("\n" in cell.strip() for cell in cells):
+        counts = {"\n": (0, 0)}
     spaced = _find_spaced(cells)
     for mark in () if are_hashes else (*SEPARATORS, *spaced, " "):
         if any(mark in cell for cell in cells):
@@ -344,6 +346,12 @@ def find_doubts(
             text += "though the parts recur, " * recur + f"such as {shorten(holding[0])}"
             arguments = ("separator", "hierarchy") if mark == "/" else ("separator",)
             found.append(Guess(text, arguments, True, (*used, mark)))
+    joined = sorted(t for t in counts if " " in t and {*t.split()} <= counts.keys())
+    if separators and " " not in separators and joined:
+        text = f"{plural(len(joined), 'label')} not split at spaces, though the parts are labels, "
+        found.append(
+            Guess(f"{text}such as {shorten(joined[0])}", ("separator",), True, (*used, " "))
+        )
     are_doubtful = [mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators]
     if separators and all(are_doubtful) and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)
