@@ -59,17 +59,28 @@ def table(change=None, n=60):
     return "a,t,y1,y2\n" + "\n".join(rows) + "\n"
 
 
-UNCLOSED = {
-    "not closed": '4,"text 4,0,1',
-    "in the last column": '4,text,0,"1',
-    "doubled": '4,"text ""4"",0,1',
-}
-
-
-@pytest.mark.parametrize("name", UNCLOSED)
-def test_unclosed_quotes(name, tmp_path):
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ('4,"text 4,0,1', {4: '"text 4'}),
+        ('4,"text ""4"",0,1', {4: '"text ""4""'}),
+        ('4,"text 4,0,1\n5,text 5",1,0', {4: '"text 4', 5: 'text 5"'}),
+    ],
+)
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_unclosed_quotes(line, texts, delimiter, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text(table(UNCLOSED[name]))
+    path.write_text(table(line).replace(",", delimiter))
+    found = read_table(path)
+    assert found.n_rows == 59 + len(texts)
+    assert found.data["t"][[*texts]].tolist() == [*texts.values()]
+    said = "quotes that are not closed read as part of the text"
+    assert said in [guess.text for guess in found.guesses]
+
+
+def test_unclosed_quotes_beside_quoted_commas(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(table('4,"text 4,0,1').replace('"text 7"', '"text, 7"'))
     with pytest.raises(FormatError, match=r"t.csv, line 6: a quote opens here and is not closed"):
         read(path, labels="y1,y2", drop="t")
 
@@ -92,7 +103,7 @@ def test_other_quotes(cell, tmp_path):
 
 def test_unclosed_quote_in_the_last_row(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text(table() + '60,"text,0,1')
+    path.write_text(table('4,"text, 4",0,1') + '60,"text,0,1')
     with pytest.raises(FormatError, match="line 62: a quote opens"):
         read(path, labels="y1,y2", drop="t")
 

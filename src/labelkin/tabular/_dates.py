@@ -274,11 +274,12 @@ def find_day_first(values: Iterable[str]) -> bool | None:
 def is_one_month(values: Iterable[str]) -> bool:
     """Return whether dates would be the same day of several months with the month first.
 
-    Other than the first day, on which months begin.
+    Other than the first day, on which months begin: of 1/3 and 1/7 of several years, 1 is the day.
     """
     written = [_YEAR_LAST.fullmatch(value) for value in values]
-    firsts, seconds = ({found and int(found[i]) for found in written} for i in (1, 3))
-    return len(firsts) > len(seconds) == 1 and 1 not in seconds
+    firsts, seconds, years = ({found and int(found[i]) for found in written} for i in (1, 3, 4))
+    are_firsts = firsts == {1} and len(seconds) > 1 and len(years) > 1
+    return are_firsts or (len(firsts) > len(seconds) == 1 and 1 not in seconds)
 
 
 def as_days(dates: Iterable[datetime | None]) -> np.ndarray:

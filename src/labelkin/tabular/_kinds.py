@@ -1,6 +1,7 @@
 """The kind of a column: numbers, dates, a category, text, or an identifier."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from labelkin.datasets.formats._numbers import (
 from labelkin.datasets.formats._raw_table import Guess
 from labelkin.datasets.formats._units import (
     MAX_CATEGORIES,
+    count_units,
     describe_numbers,
     in_words,
     is_currency,
@@ -311,7 +313,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     split = split_units(distinct)
     if is_certain:  # as the cells are read
         split = {cell: split_unit(without_limit(cell)) for cell in distinct}
-    unit = main_unit(own for _, own in split.values())
+    unit = main_unit(count_units(split, Counter(values)))
     if unit and not is_currency(unit) and any(not own for _, own in split.values()):
         unit = unit_in_name(unit, name) or unit
     numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}

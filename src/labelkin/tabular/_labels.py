@@ -28,6 +28,7 @@ from labelkin.datasets.formats._columns import (
     repeats_name,
     split_names,
 )
+from labelkin.datasets.formats._numbers import MISSING
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
 from labelkin.tabular._tags import (
     SEPARATORS,
@@ -451,7 +452,8 @@ def _lists_tags(table: RawTable, name: str) -> bool:
 
 def _words_of(table: RawTable, name: str) -> list[str]:
     """Return the cells of a label in lower case; [x] and [ ] are x and ☐."""
-    words = [(cell or "").strip().lower() for cell in table.strings(name)]
+    words = [(cell or "").strip() for cell in table.strings(name)]
+    words = ["" if word in MISSING else word.lower() for word in words]
     return [found[1] or "☐" if (found := _BOX.fullmatch(word)) else word for word in words]
 
 

@@ -24,6 +24,7 @@ SEPARATORS = (";", "|", ",", "/", "\t", "\n", "、", "，", "；", "،", "؛")
 _PUNCTUATION = (",", "/", "、", "，", "،")
 # Marks that may separate tags, too, if they stand between spaces, once or repeated.
 _SPACED = re.compile(r"(?<= )([-‐‑‒–—―−&+·•∙‧⋅*~#@\\¦_=])\1*+(?= )")
+_BARE = re.compile(r"(?<=\w)[+&](?=\w)")
 _MIN_TOGETHER = 5  # rows in which two labels stand side by side, and none in which they do not
 _MANY = 20  # labels, so that there are more than rows not only because there are few rows
 _OPENING, _CLOSING = "([{（", ")]}）"
@@ -299,8 +300,9 @@ def guess_separator(table: RawTable, column: str) -> str:
 
 
 def _find_spaced(cells: Iterable[str]) -> list[str]:
-    """Return the marks that stand between spaces in cells, with these spaces."""
-    return sorted({f" {found[0]} " for cell in cells for found in _SPACED.finditer(cell)})
+    """Return marks between spaces in cells, with these, and + and & between letters."""
+    spaced = {f" {found[0]} " for cell in cells for found in _SPACED.finditer(cell)}
+    return sorted(spaced | {found[0] for cell in cells for found in _BARE.finditer(cell)})
 
 
 def _separates(mark: str, cells: set[str]) -> bool:

@@ -4,7 +4,6 @@ Columns of numbers and truth values are found among them.
 """
 
 from collections.abc import Iterable
-from datetime import datetime, time
 from itertools import chain
 from typing import Any
 
@@ -19,6 +18,7 @@ from labelkin.datasets.formats._numbers import (
     MISSING,
     POINT_GROUPS,
     are_numbers,
+    count_cells,
     distinct_cells,
     guess_decimal,
     has_thousands,
@@ -88,10 +88,8 @@ def _as_written(cell: Any) -> str:
     """Return a cell of a DataFrame as text, as in a spreadsheet."""
     if isinstance(cell, bool | np.bool_):
         return str(cell).lower()
-    if isinstance(cell, datetime) and cell.time() == time():
-        return str(cell.date())
     is_number = isinstance(cell, int | float | np.number)
-    return NumberText(as_string(cell)) if is_number else str(cell)
+    return NumberText(as_string(cell)) if is_number else as_string(cell)
 
 
 def make_table(
@@ -131,7 +129,7 @@ def make_table(
     grouped, of_columns, unknown = list[str](), list[Guess](), dict[str, list[str]]()
     units = dict[str, str]()
     for name, values in read.items():
-        written, unit = strip_units(values)
+        written, unit = strip_units(values, count_cells(cells[name]))
         marks = (mark, other_mark(mark)) if name in texts else (mark,)
         numbers = [text for text, _ in written.values()]
         own = next((one for one in marks if are_numbers(numbers, one, unit)), "")

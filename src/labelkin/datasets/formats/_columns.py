@@ -35,12 +35,12 @@ def respell(
 ) -> tuple[list[str | None], list[tuple[str, str]]]:
     """Return names as they are expected where they differ little, and which do.
 
-    That is by case, spaces, hyphens and underscores: created_at for Created at.
+    That is by case, spaces, points, hyphens and underscores: created_at for Created at.
     """
     absent: dict[str, list[str]] = {}
     for wanted in {*map(normal_form, expected)} - {*names}:
-        absent.setdefault(re.sub("[_-]", "", fold(wanted)), []).append(wanted)
-    folded = [name and re.sub("[_-]", "", fold(name)) for name in names]
+        absent.setdefault(re.sub("[._-]", "", fold(wanted)), []).append(wanted)
+    folded = [name and re.sub("[._-]", "", fold(name)) for name in names]
     counts = Counter(folded)
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):

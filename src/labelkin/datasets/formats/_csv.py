@@ -66,6 +66,9 @@ def read_csv(raw: bytes, budget: Budget, options: Options) -> RawTable:
         if delimiter != ",":
             shown = {"\t": "tab", " ": "spaces"}.get(delimiter, repr(delimiter))
             guesses.insert(0, Guess(f"{shown} between columns", ("delimiter",)))
+    if (closed := _close_quotes(text, delimiter)) != text:
+        text = closed
+        guesses.append(Guess("quotes that are not closed read as part of the text", ()))
     if options.header is not False and lacks_name(text, delimiter):
         text = f'""{delimiter}{text}'
         guesses.append(Guess("row names in the first column, which has no name", ()))
@@ -109,6 +112,27 @@ def _without_comments(text: str, budget: Budget, delimiter: str | None) -> str:
         if len(next(_read_rows(line, source, delimiter))) == width:  # a header such as #id,size
             return "".join(lines[i:]) + body
     return body
+
+
+def _close_quotes(text: str, delimiter: str) -> str:
+    """Return a table in which a quote that opens a cell and is not closed in its line is text.
+
+    So it is where each line has as many cells as the first, three or more, or two between tabs:
+    else a cell may have several lines.
+    """
+    if not any(line[0].count('"') % 2 for line in _LINE.finditer(text)):
+        return text
+    lines = [line[0] for line in _LINE.finditer(text)]
+    counts = {line.count(delimiter) for line in lines if line.strip()}
+    if len(counts) > 1 or counts.pop() < (1 if delimiter == "\t" else 2):
+        return text
+    open_ = re.compile(rf'(?<![^{re.escape(delimiter)}])"[^{re.escape(delimiter)}\r\n]*+')
+
+    def close(found: re.Match[str]) -> str:
+        cell = found[0]
+        return '"{}"'.format(cell.replace('"', '""')) if cell.count('"') % 2 else cell
+
+    return "".join(open_.sub(close, line) if line.count('"') % 2 else line for line in lines)
 
 
 def _read_rows(

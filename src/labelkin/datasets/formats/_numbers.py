@@ -1,7 +1,7 @@
 """Numbers as people write them: decimal marks, separated thousands, currencies and units."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,6 +13,7 @@ from labelkin.datasets.formats._units import (
     FLAGS,
     MAX_CATEGORIES,
     common_form,
+    count_units,
     is_currency,
     main_unit,
     ratio,
@@ -140,17 +141,20 @@ def sign_of(cell: str) -> str:
     return common_form(found[0]) if found else ""
 
 
-def strip_units(cells: Iterable[str]) -> tuple[dict[str, tuple[str, float]], str]:
-    """Return number and factor of the cells of a column, in the unit of most of them; and the unit.
+def strip_units(
+    cells: Iterable[str], counts: Mapping[str, int] | None = None
+) -> tuple[dict[str, tuple[str, float]], str]:
+    """Return number and factor of different cells, in the unit of most of them; and the unit.
 
-    The unit is empty if they have none, or several that cannot be converted. Cells that say that a
-    number is not known are left out, unless they may be categories.
+    `counts` are the numbers of rows with each cell; by default, they are equal. The unit is empty
+    if they have none, or several that cannot be converted. Cells that say that a number is not
+    known are left out, unless they may be categories.
     """
     cells = list(cells)
     known = [cell for cell in cells if not is_unknown(cell)]
     known = known if len(known) > MAX_CATEGORIES else cells
     split = split_units(known)
-    unit = main_unit(own for _, own in split.values())
+    unit = main_unit(count_units(split, counts or {}))
     found = {cell: (text, ratio(own, unit)) for cell, (text, own) in split.items()}
     has_times = any(CLOCK.fullmatch(text) for text, _ in split.values())
     is_mixed = has_times and any(not own and text.strip("0.,") for text, own in split.values())
@@ -187,9 +191,10 @@ def guess_decimal(
     A comma, if a column is made of numbers with one and some of them cannot be read with a
     comma between thousands; where all could, it is a decimal comma in files that keep the comma
     for that, those with semicolons. In these, points between thousands mean a comma, too, if they
-    can be such in all numbers. So do points in amounts of a currency, since prices have no three
-    decimals, and those of a column in which numbers without a point end below a thousand, such as
-    950 and 1.026. Points that can be decimal ones are such where this is `likely`.
+    can be such in all numbers. So do points in amounts of a currency (and commas in them mean a
+    point), since prices have no three decimals, and those of a column in which numbers without a
+    point end below a thousand, such as 950 and 1.026. Points that can be decimal ones are such
+    where this is `likely`.
     """
     has_point = is_open = False
     for values in columns:
@@ -197,7 +202,8 @@ def guess_decimal(
         texts = [text.strip() for text, _ in written.values()]
         pointed = [text for text in texts if "." in text]
         are_groups = bool(pointed) and all(map(_POINT_THOUSANDS.fullmatch, pointed))
-        seem_groups = _reach_thousands(texts) or (are_groups and is_currency(unit))
+        are_prices = is_currency(unit.partition("/")[0])
+        seem_groups = _reach_thousands(texts) or (are_groups and are_prices)
         if seem_groups and likely != ".":
             return ","
         # The others may be words for missing values.
@@ -208,8 +214,10 @@ def guess_decimal(
         if not can_be_point and all(is_number(number, ",") for number in numbers):
             return ","
         with_comma = [text for text in numbers if "," in text]
-        is_open |= are_groups or (bool(with_comma) and all(map(_AMBIGUOUS.fullmatch, with_comma)))
+        are_ambiguous = bool(with_comma) and all(map(_AMBIGUOUS.fullmatch, with_comma))
+        is_open |= are_groups or are_ambiguous
         has_point |= bool(pointed) and not are_groups and can_be_point
+        has_point |= are_ambiguous and are_prices
     if is_open and delimiter == ";" and not has_point and likely != ".":
         return ","
     return "." if has_point else None
@@ -277,3 +285,9 @@ def plain_values(cells: Any) -> Any:
 def distinct_cells(cells: Any) -> list[str]:
     """Return the different values of a column."""
     return cells.unique().drop_null().to_pylist()
+
+
+def count_cells(cells: Any) -> dict[str, int]:
+    """Return the number of rows with each value of a column."""
+    found = cells.value_counts()
+    return dict(zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True))

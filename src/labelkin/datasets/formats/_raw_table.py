@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -495,7 +495,7 @@ def name_columns(
 
     The second a becomes a_2. A missing name, and a second empty one, becomes c and its number; that
     of the first column becomes index, as it is most often the index of a DataFrame. A name that
-    differs from an expected one by case, spaces, hyphens and underscores only becomes that.
+    differs from an expected one by case, spaces, points, hyphens and underscores only becomes that.
     """
     names, respelled = respell([None if n is None else normal_form(n) for n in names], expected)
     guesses = [Guess(f"column {own} read as {name}", ()) for own, name in respelled]
@@ -518,7 +518,9 @@ def name_columns(
 
 
 def as_string(cell: Any) -> str:
-    """Return a cell as text: whole numbers without a fraction, 3.0 like 3."""
+    """Return a cell as text: whole numbers without a fraction, 3.0 like 3, days without a time."""
+    if isinstance(cell, datetime) and not cell.tzinfo and cell.time() == time():
+        return str(cell.date())
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     return str(cell)

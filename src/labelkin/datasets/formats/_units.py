@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from labelkin._utils.files import shorten
@@ -17,7 +17,7 @@ _IS_CURRENCY = re.compile(CURRENCY)
 _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
 _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
-_SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²"}
+_SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²", "mq": "m²"}
 CLOCK = re.compile(
     r"\s*+(-?)(?:(\d{1,9}) days?,? )?(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d+)?))?"
     r"(?:\s*+([AaPp])\.?[Mm]\.?|\s*+Uhr|\s*+h)?\s*",
@@ -54,6 +54,12 @@ _AMOUNT = re.compile(
     rf"\s*({CURRENCY})?\s*({_NUMBER})\s*([kK]|T(?=€)|[Tt]sd\.?|[mM]n?|[Mm]io\.?|[bB]n|[Mm]rd\.?)?"
     rf"\s*({CURRENCY})?\s*"
 )
+# After an amount: /week, per month, pcm (per calendar month), p.a. or /m².
+_PER = re.compile(
+    r"\s*(?:/|\b(?:per|pro|par|por|al)\s)\s*([^\W\d_]{1,9}[²³]?)\.?\s*$"
+    r"|\s+p\.?\s?(?:c\.?\s?)?([amw])\.?\s*$"
+)
+_PERIODS = {"a": "year", "m": "month", "w": "week"}
 # Credits and debits, in English and, after two decimals, in German.
 _ACCOUNT = re.compile(
     rf"\s*[-+]?({_NUMBER})\s*(?:CR|Cr|(DR|Dr))\s*|\s*[-+]?(\d[\d.,]*[.,]\d\d)\s?(?:H|(S))\s*"
@@ -87,7 +93,8 @@ _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in wor
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
 _WORDS |= {"thousand": ("number", 1e3), "million": ("number", 1e6)}
-_WORDS |= dict.fromkeys(("x", "mal", "times", "fois", "keer", "veces", "volte"), ("number", 1.0))
+_COUNTS = "x mal times fois keer veces volte pc pcs piece stk stück stuks szt pz pezzi ud"
+_WORDS |= dict.fromkeys(_COUNTS.split(), ("number", 1.0))
 _WORDS |= {"oz": ("g", 28.349523), "lb": ("g", 453.59237), "gr": ("g", 1.0), "mol": ("mol", 1.0)}
 _WORDS |= dict.fromkeys(("t", "ton", "tonne"), ("g", 1e6))
 _METRIC = {"gram": ("g", 1.0), "gramm": ("g", 1.0), "gramme": ("g", 1.0), "meter": ("m", 1.0)}
@@ -148,8 +155,8 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
 def split_unit(cell: str) -> tuple[str, str]:
     """Return a number and its unit: € beside 5 €, kg, /20 of 17/20, hours of 8:30, or nothing.
 
-    £1.2m are 1.2 M£, and 1.2M are 1.2 million. A percent sign stays with the number. Debits are
-    negative: 5.00 DR, 5,00 S and 5.00-, and so is 13-.
+    £1.2m are 1.2 M£, £1,250 pcm are in £/month, and 1.2M are 1.2 million. A percent sign stays with
+    the number. Debits are negative: 5.00 DR, 5,00 S and 5.00-, and so is 13-.
     """
     if len(cell) > MAX_QUANTITY:
         return cell, ""
@@ -169,10 +176,12 @@ def split_unit(cell: str) -> tuple[str, str]:
         return "-" * bool(booked[2] or booked[4]) + (booked[1] or booked[3]), ""
     if count := _COUNT.fullmatch(cell):
         return count[1], "million" if count[2] == "M" else "thousand"
-    amount = _AMOUNT.fullmatch(cell)
+    per = _PER.search(cell)
+    amount = _AMOUNT.fullmatch(cell[: per.start()] if per else cell)
     if amount and bool(amount[1]) != bool(amount[4]):
         prefix = _THOUSAND_FOLD[amount[3][0].lower()] if amount[3] else ""
-        return amount[2], prefix + common_form(amount[1] or amount[4])
+        of = f"/{common_form(per[1] or _PERIODS[per[2]])}" if per else ""
+        return amount[2], prefix + common_form(amount[1] or amount[4]) + of
     cell = _SQUARE.sub(r"\1²", cell) if "sq" in cell else cell
     found = _MEASURE.fullmatch(cell)
     if found is None:
@@ -295,14 +304,22 @@ def _size_of(unit: str) -> tuple[str, float] | None:
     return None if usual == unit else _size_of(usual)
 
 
-def main_unit(units: Iterable[str]) -> str:
+def count_units(split: Mapping[str, tuple[str, str]], counts: Mapping[str, int]) -> Counter[str]:
+    """Return how many rows have each unit, of numbers split from it; by default one per cell."""
+    found = Counter[str]()
+    for cell, (_, own) in split.items():
+        found[own] += counts.get(cell, 1)
+    return found
+
+
+def main_unit(counts: Counter[str]) -> str:
     """Return the most frequent unit of numbers; nothing: most have none.
 
     A currency, or a unit that is the only one, is that of numbers without any, too; beside
     these, or amounts of another size, it is the currency itself, and not millions of it. L is a
     flag where H is one, too, or most numbers have neither. Thousands are no unit.
     """
-    counts = Counter(units)
+    counts = counts.copy()
     # A single 3 s among lengths in m does not make these minutes.
     n_times = sum(counts[unit] for unit in counts if _hours(unit))
     has_times = "hours" in counts or 10 * n_times >= counts.total()
