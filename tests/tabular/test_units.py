@@ -510,6 +510,27 @@ def test_new_numbers_in_the_unit_of_the_name_are_read(name, tmp_path):
         schema.read(other)
 
 
+def test_names_that_differ_in_their_unit(tmp_path):
+    n, y = [i % 37 for i in range(N)], [0, 1, 1] * 20
+    table = write(tmp_path / "t.csv", "P (mg/L);wait_min;size_h;y", n, n, n, y)
+    model = TableClassifier(MLkNNClassifier(), labels="y").fit(table)
+    new = write(tmp_path / "new.csv", "P (µg/L);wait_hours;size_h", [4000, 500], [1, 0.5], [1, 2])
+    notes = []
+    found = model.schema_.read(new, notes)
+    np.testing.assert_allclose(found["P (mg/L)"], [4, 0.5])
+    np.testing.assert_allclose(found["wait_min"], [60, 30])
+    assert [note.partition(": ")[2] for note in sorted(notes)] == [
+        "P (mg/L) is P (µg/L) times 0.001",
+        "wait_min is wait_hours times 60",
+    ]
+    with pytest.warns(UserWarning, match="times"):
+        model.predict(new.data)
+    for name in ("size_d", "P (m)"):  # another quantity, or not surely the same
+        other = write(tmp_path / "new.csv", f"{name};wait_min", [1, 2], [1, 2])
+        with pytest.raises(ValueError, match="no column"):
+            model.schema_.read(other)
+
+
 def test_words_for_truth_values_of_training(tmp_path):
     found = write(tmp_path / "t.csv", "open;x;y", ["TRUE", "FALSE"] * 30, range(N), [0, 1, 1] * 20)
     schema = find_training_data(found, "y").schema

@@ -23,6 +23,7 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._raw_table import UNITS, Guess
+from labelkin.datasets.formats._units import ratio_of_names
 from labelkin.tabular._categories import merge_spellings
 from labelkin.tabular._constant import find_constant, note_changed
 from labelkin.tabular._kinds import (
@@ -292,6 +293,7 @@ class Schema:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
         self._open(table)
+        self._convert_names(table, unlike)
         needs_all = is_strict or table.is_matrix
         if absent := check_present(table, list(self.columns), needs_all, self.ignored):
             empty = pandas.DataFrame(None, table.data.index, absent, dtype=object)
@@ -348,6 +350,19 @@ class Schema:
                     raise table.error(wrong_length(name, len(one), len(parts), row))
             table.data = spread_lists(table.data, name, lists, parts)
             table.names = [*table.data.columns]
+
+    def _convert_names(self, table: RawTable, notes: list[str]) -> None:
+        """Convert numbers whose column has the name of one of the model but for the unit."""
+        names = [] if table.is_matrix else table.names or []
+        others = [n for n in names if n not in {*(self.columns or ()), *self.ignored}]
+        others = [name for name in others if table.kind(name) == "number"]
+        for name in {*self.of_kind("number")}.difference(names):
+            found = {one: by for one in others if (by := ratio_of_names(one, name))}
+            if len(found) == 1:
+                ((other, factor),) = found.items()
+                table.data = table.data.assign(**{name: table.data[other] * factor})
+                table.names = [*table.data.columns]
+                notes.append(f"{table.source}: {name} is {other} times {factor:g}")
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data

@@ -268,6 +268,18 @@ def ratio_to_name(unit: str, name: str) -> float | None:
     return ratio(unit, stated) if stated else None
 
 
+def ratio_of_names(name: str, other: str) -> float | None:
+    """Return the ratio of the units in which two names differ, as weight_lb and weight_kg do."""
+    words = [re.split(r"([^\W\d_]+[²³]?(?:/[^\W\d_]+[²³]?)?)", one) for one in (name, other)]
+    if len(words[0]) != len(words[1]):
+        return None
+    pairs = [(one, two) for one, two in zip(*words, strict=True) if one != two]
+    units = [*map(common_form, pairs[0])] if len(pairs) == 1 else [""]
+    if max(map(len, units)) < 2 or not all(map(_size_of, units)):
+        return None
+    return ratio(*units)
+
+
 @lru_cache
 def _is_same(first: str, second: str) -> bool:
     """Return whether units are the same: day and days, or an and ans, may differ by an ending."""
