@@ -863,6 +863,25 @@ def test_labels_of_minus_one_and_one():
         LabelColumns.find(mixed, labels="u").read(mixed, [])
 
 
+def test_first_days_of_months_of_several_years():
+    months = [f"01/{1 + i % 12:02}/{2015 + i % 5}" for i in range(60)]
+    assert find(table(start=months, y=[0, 1] * 30)).columns == {"start": "day_first_date"}
+    january = [f"01/{1 + i % 12:02}/2015" for i in range(60)]
+    assert find(table(start=january, y=[0, 1] * 30)).columns == {"start": "date"}
+
+
+def test_days_are_written_without_a_time():
+    days = pd.to_datetime(["1984-12-14", "2001-03-05 08:30"])
+    data = RawTable.of(pd.DataFrame({"born": days}))
+    assert data.strings("born").tolist() == ["1984-12-14", "2001-03-05 08:30:00"]
+
+
+def test_question_marks_in_labels_of_a_frame_are_missing():
+    data = table(x=range(4), a=["Y", "?", "N", "Y"], b=["N", "Y", "n/a", "N"])
+    labels = LabelColumns.find(data, ["a", "b"])
+    np.testing.assert_array_equal(labels.read(data), [[1, 0], [np.nan, 1], [0, np.nan], [1, 0]])
+
+
 def test_separators_in_doubt():
     data = table(t=["a|b,c", "b,d|a", "c"], x=[1.0, 2.0, 3.0])
     with pytest.raises(

@@ -336,6 +336,13 @@ def test_choices_of_a_form_with_commas_are_one_label():
     assert names(lower) == ["eggs and peas", "ham", "tea", "toast"]
 
 
+def test_tags_between_plus_signs_without_spaces():
+    cells = ["MAN+CON", "CON", "CON+AMM", "AMM", "MAN", "AMM+CON", "MAN+AMM+CON"]
+    assert names(3 * cells) == ["AMM", "CON", "MAN"]
+    assert names(["R&D", "Q&A", "C++", "R&D; C++"]) == ["C++", "Q&A", "R&D"]
+    assert "not split at '+'" in doubts(["MAN+CON", "CON", "MAN", "AMM", "VER"])["separator"]
+
+
 def test_single_tags_between_spaces_that_also_stand_alone():
     cells = ["indoor", "night", "indoor night", "outdoor", "outdoor night"]
     assert names(cells) == ["indoor", "night", "outdoor"]

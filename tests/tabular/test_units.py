@@ -319,6 +319,8 @@ def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, t
         (["12.8 g/dl", "135 g/L"], [12.8, 13.5], "numbers in g/dl", ("130 g/L", 13)),
         (["2500", "€2,500", "2.5k", "900"], [2500] * 3 + [900], "numbers in €", ("€3.1k", 3100)),
         (["$1.3M", "199159", "$2M"], [1.3e6, 199159, 2e6], "numbers in $", ("$5.5M", 5.5e6)),
+        (["£503/week", "£2,191.50 pcm"], [503, 504], "numbers in £/week", ("£52 p.w.", 52)),
+        (["12.50 €/m²", "13 EUR/m2", "0.5 k€/m²"], [12.5, 13, 500], "numbers in €/m²", ("9", 9)),
         (["£1.2m", "£350k", "£5000"], [1.2e6, 3.5e5, 5e3], "numbers in £", ("£7k", 7000)),
     ],
 )
@@ -353,6 +355,8 @@ def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
         ("weight_g", ["1.5 kg", "120"], [1500, 120]),
         ("visits", ["12x", "7", "5 mal"], [12, 7, 5]),
         ("pieces", ["12 Stück", "7"], [12, 7]),
+        ("rent", ["£1,250 pcm", "£1,100 per month", "90"], [1250, 1100, 90]),
+        ("area", ["80 mq", "82.5 m²", "7 qm"], [80, 82.5, 7]),
     ],
 )
 def test_numbers_with_and_without_a_unit(name, cells, expected, tmp_path):
@@ -560,6 +564,20 @@ def test_values_outside_of_training_are_warned_of():
         model.predict(pd.DataFrame({"a": [7000]}))
     model.predict(pd.DataFrame({"a": [3]}))
     model.explain(pd.DataFrame({"a": [7000]}))
+
+
+def test_the_unit_of_most_rows_is_that_of_the_column(tmp_path):
+    cells = ["50 kg"] * 40 + [f"{i} lb" for i in range(100, 120)]  # fewer rows, of more values
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1, 1] * 20)
+    for found in (table, table.data.assign(a=cells)):
+        assert find_training_data(found, "y").schema.measured["a"].unit == "kg"
+
+
+def test_commas_in_prices_are_between_thousands(tmp_path):
+    cells = [f"£{1 + i % 7},{100 + i} pcm" for i in range(N)]
+    schema = find_training_data(write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30), "y").schema
+    new = write(tmp_path / "new.csv", "a;y", ["£2,933 pcm"], [1])
+    assert schema.read(new)["a"].tolist() == [2933]
 
 
 def test_bare_amounts_of_new_rows_are_no_millions(tmp_path):

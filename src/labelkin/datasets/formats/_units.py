@@ -56,7 +56,7 @@ _AMOUNT = re.compile(
 )
 # After an amount: /week, per month, pcm (per calendar month), p.a. or /m².
 _PER = re.compile(
-    r"\s*(?:/|\b(?:per|pro|par|por|al)\s)\s*([^\W\d_]{1,9}[²³]?)\.?\s*$"
+    r"\s*(?:/|\b(?:per|pro|par|por|al)\s)\s*([^\W\d_]{1,9}[²³23]?)\.?\s*$"
     r"|\s+p\.?\s?(?:c\.?\s?)?([amw])\.?\s*$"
 )
 _PERIODS = {"a": "year", "m": "month", "w": "week"}
