@@ -871,7 +871,7 @@ def test_first_days_of_months_of_several_years():
 
 
 def test_days_are_written_without_a_time():
-    days = pd.to_datetime(["1984-12-14", "2001-03-05 08:30"])
+    days = pd.to_datetime(["1984-12-14", "2001-03-05 08:30"], format="mixed")
     data = RawTable.of(pd.DataFrame({"born": days}))
     assert data.strings("born").tolist() == ["1984-12-14", "2001-03-05 08:30:00"]
 
