@@ -37,7 +37,7 @@ _SEP_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 # Lines on top that begin with #.
 _HASH_LINES = re.compile(r"(?:#[^\r\n]*+(?:\r\n|\r|\n))++")
 # Lines of dashes around rows with bars between cells, as SAP and PostgreSQL write them.
-_RULE = re.compile(r"^[ \t]*[|+]?-{3,}[-+| \t]*(?:\r\n|\r|\n|\Z)", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*[|+]?-{3}[-+| \t]*+(?:\r\n|\r|\n|\Z)", re.MULTILINE)
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 
 
