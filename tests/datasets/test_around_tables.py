@@ -60,6 +60,17 @@ def test_totals_with_a_decimal_comma(last, tmp_path):
     assert read_table(tmp_path / "t.csv").data["cost"].tolist() == [1.5, 2, 3.75, 7, 988.25]
 
 
+@pytest.mark.parametrize("form", ["{:,}", "{}"])
+def test_named_totals_where_rows_lack_labels(form, tmp_path):
+    views = [1_426 * i for i in range(1, 9)]
+    rows = [f"campaign {i}\t{form.format(n)}\t{'a' * (i % 2)}" for i, n in enumerate(views)]
+    rows += [f"Total: account\t{form.format(sum(views))}\t"]
+    (tmp_path / "t.csv").write_text("\n".join(["campaign\tviews\ttags", *rows]))
+    assert read_table(tmp_path / "t.csv").n_rows == len(views)
+    (tmp_path / "t.csv").write_text("\n".join(["campaign\tviews\ttags", *rows, "Total\t7\t"]))
+    assert read_table(tmp_path / "t.csv").n_rows == len(views) + 2
+
+
 @pytest.mark.parametrize("last", ["Headcount:;5;;;", ";By:;A. Meier;;", "Note:;a = yes;;;"])
 def test_words_beside_values_below_the_table(last, tmp_path):
     wide = re.sub("(?m)^(?=.)", "x;", ROWS.replace("Nr", "x;Nr", 1).removeprefix("x;"))

@@ -343,6 +343,11 @@ def test_tags_between_plus_signs_without_spaces():
     assert "not split at '+'" in doubts(["MAN+CON", "CON", "MAN", "AMM", "VER"])["separator"]
 
 
+def test_numbers_that_a_spreadsheet_made_of_two_tags_are_doubted():
+    found = doubts(["1, 7", "7", "1.7", "3, 7", "1", "3"])["separator"]
+    assert found == "1.7 is learned as one label, though 1 and 7 are labels, too"
+
+
 def test_single_tags_between_spaces_that_also_stand_alone():
     cells = ["indoor", "night", "indoor night", "outdoor", "outdoor night"]
     assert names(cells) == ["indoor", "night", "outdoor"]

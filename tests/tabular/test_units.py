@@ -316,6 +316,9 @@ def test_minutes_beside_hours_and_thousands_beside_units(cells, expected, new, t
         (["30m", "1d", "2d", "1h"], [0.5, 24, 48, 1], "times, in hours", ("3d", 72)),
         (["6 mo", "2 J.", "3 J. 6 M.", "9 M."], [6, 24, 42, 9], "numbers in months", ("1 J.", 12)),
         (["10 d", "6m", "2y", "3y"], [10 / 365.25, 0.5, 2, 3], "numbers in y", ("1y 6m", 1.5)),
+        (["90ms", "1.5s", "150 ms"], [90, 1500, 150], "numbers in ms", ("0.1 sec", 100)),
+        (["2 lb 8 oz", "8 oz", "1.5 lb"], [2.5, 0.5, 1.5], "numbers in lb", ("1 lb 4 oz", 1.25)),
+        (["18 mois", "4a", "2 ans 6 mois"], [18, 48, 30], "numbers in months", ("3 ans", 36)),
         (["12.8 g/dl", "135 g/L"], [12.8, 13.5], "numbers in g/dl", ("130 g/L", 13)),
         (["2500", "€2,500", "2.5k", "900"], [2500] * 3 + [900], "numbers in €", ("€3.1k", 3100)),
         (["$1.3M", "199159", "$2M"], [1.3e6, 199159, 2e6], "numbers in $", ("$5.5M", 5.5e6)),
@@ -529,10 +532,35 @@ def test_names_that_differ_in_their_unit(tmp_path):
     ]
     with pytest.warns(UserWarning, match="times"):
         model.predict(new.data)
+    sent = [{"P (µg/L)": 4000, "wait_hours": 1, "size_h": 1}]
+    found = model.schema_.read(table_of_records(sent, model.schema_), notes)
+    assert found[["P (mg/L)", "wait_min"]].to_numpy().tolist() == [[4, 60]]
     for name in ("size_d", "P (m)"):  # another quantity, or not surely the same
         other = write(tmp_path / "new.csv", f"{name};wait_min", [1, 2], [1, 2])
         with pytest.raises(ValueError, match="no column"):
             model.schema_.read(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "new", "expected"),
+    [
+        ("Poids", "{} kg", "Poids (kg);12;40", [12, 40]),
+        ("Poids", "{} kg", "Poids [g];12000;40000", [12, 40]),
+        ("Poids", "{} kg", "Poids (kg);12 kg;40 kg", [12, 40]),
+        ("Poids", "{} kg", "Poids [g];12 kg;40 kg", [12, 40]),
+        ("Poids", "{}", "Poids (kg);12;40", [12, 40]),
+        ("Poids [g]", "{}", "Poids;0.5 kg;40 g", [500, 40]),
+    ],
+)
+def test_names_with_and_without_a_unit(name, form, new, expected, tmp_path):
+    cells = [form.format(1 + i % 37) for i in range(N)]
+    table = write(tmp_path / "t.csv", f"{name};y", cells, [0, 1, 1] * 20)
+    schema = find_training_data(table, "y").schema
+    header, *cells = new.split(";")
+    notes = []
+    found = schema.read(write(tmp_path / "new.csv", f"{header};b", cells, [1, 2]), notes)
+    np.testing.assert_allclose(found[name], expected)
+    assert f"{name} is {header}" in notes[0]
 
 
 def test_words_for_truth_values_of_training(tmp_path):
@@ -564,6 +592,19 @@ def test_values_outside_of_training_are_warned_of():
         model.predict(pd.DataFrame({"a": [7000]}))
     model.predict(pd.DataFrame({"a": [3]}))
     model.explain(pd.DataFrame({"a": [7000]}))
+
+
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_points_and_commas_in_one_column(form, tmp_path):
+    cells = [f"{30 + i % 9}{'.,'[i % 2]}{i % 10}" for i in range(N)]
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1, 1] * 20)
+    table = table if form == "csv" else pd.DataFrame({"a": cells, "y": [0, 1, 1] * 20})
+    training = find_training_data(table, "y")
+    expected = [float(cell.replace(",", ".")) for cell in cells]
+    assert training.X["a"].tolist() == expected
+    new = write(tmp_path / "new.csv", "a;b", ["36,7", "36.7"], [1, 2])
+    for rows in (new, table_of_records([{"a": "36,7"}, {"a": "36.7"}], training.schema)):
+        assert training.schema.read(rows)["a"].tolist() == [36.7, 36.7]
 
 
 def test_the_unit_of_most_rows_is_that_of_the_column(tmp_path):

@@ -243,7 +243,8 @@ def read_table(
         names = known.feature_names, known.label_names
         return complete(RawTable(name, known.data, *names, known.target))
     if path.is_dir():
-        raise FormatError(name, "this is a folder, not a file")
+        text = "this is a folder, not a file; give one file, such as one of all its parts"
+        raise FormatError(name, text)
     if not path.exists():
         may_be_name = not path.suffix and len(path.parts) == 1
         cure = " nor a dataset of that name; `labelkin datasets` lists those known"

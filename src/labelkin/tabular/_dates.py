@@ -23,7 +23,7 @@ from labelkin._utils.labels import is_missing
 _ZONE = r"(?:Z|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?|[A-Z]{3,4})"
 _OFFSET = re.compile(r"(?:Z|UTC|GMT)?(?:([+-]\d{1,2})(?::?(\d{2}))?)?")
 _TIME = (
-    r"(?:(?:[T:]|,?\s++)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
+    r"(?:(?:[T:]|,?\s++)(\d{1,2})[:h](\d{2})(?::(\d{2})(?:[.,]\d+)?)?"
     rf"\s*+(?:([AaPp])(?:\.\s?)?[Mm]\.?(?!\w)\s*+)?({_ZONE})?)?"
 )
 # A space may follow a point, as in 12. 3. 2025, and a word for year the year, as in 2025 г.
@@ -83,7 +83,7 @@ _EPOCH = re.compile(r"\s*(?:\d{9,19}(?:\.\d*)?|[1-9]\.\d+[eE]\+?\d{1,2})\s*", re
 # 20230616 or, as a float, 20230616.0.
 _BASIC = re.compile(r"\s*((?:19|20)\d{2})(\d{2})(\d{2})(?:\.0*)?\s*", re.ASCII)
 _EPOCHS = 631_152_000, 2_871_763_200  # seconds: the years 1990 to 2060
-_AT = re.compile(r",?\s(?:at|um|à|a las|alle|om|kl\.?)\s(?=\d)", re.IGNORECASE)  # 2:00 PM
+_AT = re.compile(r",?\s(?:at|um|à|a las|alle|om|kl\.?|@)\s(?=\d)", re.IGNORECASE)  # 2:00 PM
 _FULL_YEAR = re.compile(r"[12]\d{3}")
 FIRST_YEAR = 1970
 """Years of two digits are 1970 to 2069 where nothing else is known."""

@@ -16,6 +16,7 @@ from labelkin.datasets.formats._numbers import (
     CODED,
     MISSING,
     are_numbers,
+    is_any_number,
     is_number,
     is_unknown,
     sign_of,
@@ -317,7 +318,7 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if unit and not is_currency(unit) and any(not own for _, own in split.values()):
         unit = unit_in_name(unit, name) or unit
     numbers = {v: text for v, (text, own) in split.items() if ratio(own, unit) is not None}
-    numbers = {value: text for value, text in numbers.items() if is_number(text, decimal)}
+    numbers = {value: text for value, text in numbers.items() if is_any_number(text, decimal)}
     signs = {sign_of(value) == "%": value for value in numbers}
     if len(numbers) == len(distinct) and len(signs) == 2:
         raise table.error(
@@ -340,7 +341,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if wrong and not is_certain and all(_LETTERED.fullmatch(cells[row]) for row in wrong):
         return False
     are_few = is_certain or len(wrong) <= _MAX_WORDS * len(values)
-    if are_few and are_numbers(numbers.values(), decimal, unit):
+    ways = (are_numbers(numbers.values(), decimal, unit, mixed) for mixed in (False, True))
+    if are_few and any(ways):
         read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
         table.units |= {name: unit} if unit else {}
         if not is_certain:
@@ -423,6 +425,10 @@ def _kind_of_strings(table: RawTable, name: str) -> Kind | None:
         if are_many and not doubts:
             text = f"{name}: {len(distinct):,} categories{remark}"
             doubts = [Guess(text, ("text", "ignore", "group"), bool(remark))]
+        numbers = [value for value in distinct if is_any_number(value, ".")]
+        if not are_codes and not doubts and 3 <= len(numbers) < len(distinct) < 2 * len(numbers):
+            text = f"{name}: categories, though most different values are numbers"
+            doubts = [Guess(text, ("number",))]
         table.guesses += doubts
         return "category"
     if is_identifier(table, name):

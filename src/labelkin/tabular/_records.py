@@ -12,6 +12,7 @@ from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import normal_form, repeats_name, respell
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.datasets.formats._numbers import is_unknown
+from labelkin.datasets.formats._units import ratio_of_names
 from labelkin.tabular._schema import Schema, check_present, wrong_length
 from labelkin.tabular._tags import names_in
 
@@ -67,7 +68,12 @@ def table_of_records(rows: Sequence[Any], schema: Schema, *, source: str = "rows
     if given and len(left_out) == len(names):
         check_present(RawTable(source, None, [*given][:_MAX_UNKNOWN]), names)  # refuses them
     single = [name for name in left_out if not repeats_name(name, given)]
-    for name in unknown:  # a misspelt column is not a missing value
+    for name in () if is_matrix else unknown:
+        twins = [one for one in single if ratio_of_names(name, one, "")]
+        if len(twins) == 1:  # in another unit, and converted when it is read
+            left_out.remove(twins[0])
+            names[names.index(twins[0])] = name
+    for name in {*unknown}.difference(names):  # a misspelt column is not a missing value
         if hint := did_you_mean(name, single):
             raise FormatError(source, f"the model has no column {shorten(name)}.{hint}")
     for number, record in enumerate(records, start=1):

@@ -355,14 +355,19 @@ class Schema:
         """Convert numbers whose column has the name of one of the model but for the unit."""
         names = [] if table.is_matrix else table.names or []
         others = [n for n in names if n not in {*(self.columns or ()), *self.ignored}]
-        others = [name for name in others if table.kind(name) == "number"]
-        for name in {*self.of_kind("number")}.difference(names):
-            found = {one: by for one in others if (by := ratio_of_names(one, name))}
-            if len(found) == 1:
-                ((other, factor),) = found.items()
-                table.data = table.data.assign(**{name: table.data[other] * factor})
+        for name in sorted({*self.of_kind("number")}.difference(names)):
+            unit = (self.measured or {}).get(name, Measured()).unit
+            found = {one: by for one in others if (by := ratio_of_names(one, name, unit))}
+            if len(found) != 1:
+                continue
+            ((other, factor),) = found.items()
+            if other in table.units:  # beside the numbers
+                table.units, factor = table.units | {name: table.units[other]}, 1.0
+            if factor == 1 or table.kind(other) == "number":
+                cells = table.data[other] if factor == 1 else table.data[other] * factor
+                table.data, text = table.data.assign(**{name: cells}), f"{name} is {other}"
                 table.names = [*table.data.columns]
-                notes.append(f"{table.source}: {name} is {other} times {factor:g}")
+                notes.append(f"{table.source}: {text}{f' times {factor:g}' * (factor != 1)}")
 
     def _read_matrix(self, table: RawTable, notes: list[str]) -> Any:
         matrix = table.data

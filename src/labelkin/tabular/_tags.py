@@ -354,6 +354,11 @@ def find_doubts(
         found.append(
             Guess(f"{text}such as {shorten(joined[0])}", ("separator",), True, (*used, " "))
         )
+    points = sorted(t for t in counts if t.count(".") and {*t.split(".")} <= counts.keys())
+    if separators and "." not in separators and points:
+        parts = " and ".join(points[0].split("."))
+        text = f"{points[0]} is learned as one label, though {parts} are labels, too"
+        found.append(Guess(text, ("separator",), True, (*used, ".")))
     are_doubtful = [mark.strip() in _PUNCTUATION or len(mark) > 1 for mark in separators]
     if separators and all(are_doubtful) and (pairs := _find_inseparable(rows, counts)):
         together = join_names([f"{shorten(a)} and {shorten(b)}" for a, b in pairs], 3)

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values, with_point
+from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values
 from labelkin.datasets.formats._raw_table import Guess
 
 # What people write before sums, means and balances below a table. Others are found by their values.
@@ -136,27 +136,35 @@ def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
     place, first = next((i, cell) for i, cell in enumerate(row) if cell is not None)
     is_mark = _TOTAL_MARK.fullmatch(first) and first not in above[place].to_pylist()
-    if is_lacking and (is_mark or re.sub(r"[\W\d]+", " ", first).strip().casefold() in _TOTALS):
+    word = re.sub(r"[\W\d]+", " ", first).strip().casefold()
+    if is_lacking and (is_mark or word in _TOTALS):
         return True
+    is_named = is_lacking or word.partition(" ")[0] in _TOTALS
     n_found = 0
     for cell, column in zip(row, above, strict=True):
         if cell is None or len(column) not in _SUMMED:
             continue
-        if not is_number(cell) and is_number(cell, ","):
-            points = [value and with_point(value) for value in column.to_pylist()]
-            cell, column = with_point(cell), import_optional("pyarrow").array(points)
-        values = plain_values(column)
-        if not is_number(cell):
-            continue
-        if values.type not in ("int64", "double"):
-            continue
-        numbers = values.drop_null().to_numpy().astype(np.float64)
-        if (numbers == numbers[:1]).all():
-            continue
-        n_decimals = len(cell.strip().partition(".")[2])
-        rounding = 0.5 * 10.0**-n_decimals if n_decimals > 1 else 0.0  # of a mean
-        sums = [numbers.sum(), numbers.mean()]
-        if not np.isclose(parse_number(cell, "."), sums, 1e-9, rounding).any():
-            return False
-        n_found += 1
-    return n_found > (0 if is_lacking else 1)
+        for decimal in (mark for mark in ".," if is_number(cell, mark)):
+            numbers = _read_numbers(column, decimal)
+            if numbers is None or (numbers == numbers[:1]).all():
+                continue
+            n_decimals = len(cell.strip().partition(decimal)[2])
+            rounding = 0.5 * 10.0**-n_decimals if n_decimals > 1 else 0.0  # of a mean
+            sums = [numbers.sum(), numbers.mean()]
+            if not np.isclose(parse_number(cell, decimal), sums, 1e-9, rounding).any():
+                return False
+            n_found += 1
+            break
+    return n_found > (0 if is_named else 1)
+
+
+def _read_numbers(column: Any, decimal: str) -> np.ndarray | None:
+    """Return the numbers of a column that holds no others; None: it does."""
+    cells = column.drop_null()
+    values = plain_values(cells)
+    if values.type in ("int64", "double"):
+        return values.to_numpy().astype(np.float64) if decimal == "." else None
+    texts = cells.to_pylist()
+    if not all(is_number(text, decimal) for text in texts):
+        return None
+    return np.array([parse_number(text, decimal) for text in texts])

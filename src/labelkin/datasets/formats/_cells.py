@@ -25,7 +25,7 @@ from labelkin.datasets.formats._numbers import (
     have_commas,
     have_digits,
     other_mark,
-    parse_number,
+    parse_cell,
     plain_values,
     sign_of,
     strip_units,
@@ -133,18 +133,23 @@ def make_table(
         marks = (mark, other_mark(mark)) if name in texts else (mark,)
         numbers = [text for text, _ in written.values()]
         own = next((one for one in marks if are_numbers(numbers, one, unit)), "")
+        is_mixed = not own and name in texts and are_numbers(numbers, mark, unit, mixed=True)
+        own = mark if is_mixed else own
         if not written or not own:
             continue
         are_amounts = is_currency(unit) and all(by == 1 for _, by in written.values())
         if unit and not are_amounts and any(map(is_bare, written)):
             continue  # numbers without a unit are in that of training
-        value = {cell: parse_number(text, own) * by for cell, (text, by) in written.items()}
+        value = {cell: parse_cell(text, own) * by for cell, (text, by) in written.items()}
         parsed = [value.get(cell) for cell in cells[name].to_pylist()]
         columns[name] = pyarrow.array(parsed, pyarrow.float64())
-        grouped += [name] if any(has_thousands(text, own) for text in numbers) else []
+        has_groups = not is_mixed and any(has_thousands(text, own) for text in numbers)
+        grouped += [name] if has_groups else []
         units[name] = unit = unit or max(map(sign_of, numbers))
         if (words := describe_numbers(values, unit)) != "numbers":
             of_columns.append(Guess(f"{name}: {words}", ("category",)))
+        if is_mixed:
+            of_columns.append(Guess(f"{name}: ',' and '.' decimal", ("category",)))
         if own != mark:
             known = own if own == "," else known
             of_columns.append(Guess(f"{name}: {own!r} decimal", ("category",)))

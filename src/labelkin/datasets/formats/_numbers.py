@@ -115,20 +115,33 @@ def plain_number(text: str, decimal: str) -> str:
     return _GROUPING.sub("", text).replace(_THOUSANDS[decimal], "").replace(decimal, ".")
 
 
+def is_any_number(text: str, decimal: str) -> bool:
+    """Return whether a cell is a number with this decimal mark, or else only with the other one."""
+    return is_number(text, decimal) or is_number(text, other_mark(decimal))
+
+
 def parse_cell(text: str, decimal: str) -> float:
     """Return the number that a cell is, as people write it or else in Python's notation."""
-    return parse_number(text, decimal) if is_number(text, decimal) else parse_plain_number(text)
+    for mark in (decimal, other_mark(decimal)):
+        if is_number(text, mark):
+            return parse_number(text, mark)
+    return parse_plain_number(text)
 
 
-def are_numbers(cells: Iterable[str], decimal: str, unit: str = "") -> bool:
+def are_numbers(cells: Iterable[str], decimal: str, unit: str = "", mixed: bool = False) -> bool:
     """Return whether the cells of a column are numbers: no codes, and all of the same unit.
 
-    Leading zeros, as in 01234, are those of a code. All numbers but 0 must have a percent sign if
-    one has, and be times if one is, unless these are in the `unit`; a currency may be missing.
+    If `mixed`, some have the other decimal mark, as 36,7 beside 36.7, and none of these may stand
+    between thousands. Leading zeros, as in 01234, are those of a code. All numbers but 0 must have
+    a percent sign if one has, and be times if one is, unless these are in the `unit`; a currency
+    may be missing.
     """
     cells = list(cells)
     bare = (_UNITS.sub("", cell).strip() for cell in cells)
-    if not all(is_number(cell, decimal) for cell in cells) or any(map(CODED.match, bare)):
+    is_one = is_any_number if mixed else is_number
+    if not all(is_one(cell, decimal) for cell in cells) or any(map(CODED.match, bare)):
+        return False
+    if mixed and any(map(_AMBIGUOUS.fullmatch, cells)):
         return False
     signs = {sign_of(cell) for cell in cells if re.search("[1-9]", cell)}
     are_alike = "%" not in signs and (":" not in signs or bool(unit))

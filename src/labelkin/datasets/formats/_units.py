@@ -33,6 +33,7 @@ _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|
 _ISO = re.compile(
     r"\s*(-?)P(?:(-?\d+)D)?T(?=-?\d)(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?\d+(?:\.\d+)?)S)?\s*"
 )
+_STATED = re.compile(r"\s*[\[(]\s*([^\])]{1,20}?)\s*[\])]\s*$")  # the unit in Weight (kg)
 _LIMIT = re.compile(
     r"\s*+(?:[<>≤≥~≈±]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
 )
@@ -80,6 +81,7 @@ FLAGS = {"H", "HH", "L", "LL"}
 
 # Units of time in hours, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish.
 _HOURS = {
+    1 / 3_600_000: "ms msec millisecond",
     1 / 3600: "s sec second sek sekunde seconde segundo secondo sekund sekunda",
     1 / 60: "min minute minuto minuut minut minuta",
     1: "h hr hour std stunde heure hora ora uur uhr godz godzin godzina",
@@ -88,7 +90,8 @@ _HOURS = {
     730.5: "mo mth month mon monat mois mes mese mês maand mies miesiąc miesięcy",
     8766: "y yr year jahr an année año anno ano jaar rok lat",
 }
-_LETTERS = {"J": "year", "M": "month", "u": "hour"}  # beside other units of time, such as 3 J. 6 M.
+# Beside other units of time, such as 3 J. 6 M.
+_LETTERS = {"J": "year", "a": "year", "M": "month", "u": "hour"}
 _WORDS = {word: ("time", size) for size, words in _HOURS.items() for word in words.split()}
 # What is measured in years, as the name of a column.
 _AGES = {"age", "ages", "alter", "lebensalter", "âge", "edad", "età", "idade", "leeftijd"}
@@ -190,9 +193,9 @@ def split_unit(cell: str) -> tuple[str, str]:
 
 
 def _duration(cell: str) -> tuple[str, str] | None:
-    """Return several numbers in units of time as one, with its unit; None: they are none.
+    """Return several numbers in units of one kind as one, with its unit; None: they are none.
 
-    1 h 7 min are a time, and 3 years 6 months are 42 months.
+    1 h 7 min are a time, 3 years 6 months are 42 months, and 5 lb 4 oz are 5.25 lb.
     """
     parts = _PART.findall(cell)
     if len(parts) < 2 or _PART.sub("", cell).strip():
@@ -204,7 +207,13 @@ def _duration(cell: str) -> tuple[str, str] | None:
     hours = sum(int(number) * size for (number, _), size in zip(parts, sizes, strict=True))
     if min(sizes) > 168:
         return f"{hours / 730.5:.0f}", "months"
-    return (_as_clock(3600 * hours), "hours") if min(sizes) else None
+    if min(sizes):
+        return _as_clock(3600 * hours), "hours"
+    found = [ratio(unit, units[0]) for unit in units]
+    if not _size_of(units[0]) or None in found:
+        return None
+    total = sum(int(number) * (by or 0) for (number, _), by in zip(parts, found, strict=True))
+    return f"{total:.6f}", units[0]
 
 
 def _as_clock(seconds: float) -> str:
@@ -268,8 +277,16 @@ def ratio_to_name(unit: str, name: str) -> float | None:
     return ratio(unit, stated) if stated else None
 
 
-def ratio_of_names(name: str, other: str) -> float | None:
-    """Return the ratio of the units in which two names differ, as weight_lb and weight_kg do."""
+def ratio_of_names(name: str, other: str, unit: str) -> float | None:
+    """Return the ratio of the units in which two names differ, as weight_lb and weight_kg do.
+
+    So may Weight (lb) and Weight, whose numbers are in the `unit` if they have one.
+    """
+    bare, own = _STATED.sub("", name), _STATED.search(name)
+    if own and bare == other and _size_of(common_form(own[1])):
+        return ratio(common_form(own[1]), unit) if unit else 1.0
+    if name == _STATED.sub("", other):
+        return 1.0
     words = [re.split(r"([^\W\d_]+[²³]?(?:/[^\W\d_]+[²³]?)?)", one) for one in (name, other)]
     if len(words[0]) != len(words[1]):
         return None
