@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from operator import getitem, matmul
@@ -191,17 +192,11 @@ def _task(function: Callable) -> Any:
 
 def constant(value: Any) -> Any:
     """Return something small as one object of the graph, shared by many tasks; a task as it is."""
-    return value if hasattr(value, "__dask_graph__") else _task(_Constant(value))()
+    return value if hasattr(value, "__dask_graph__") else _task(partial(_unchanged, value))()
 
 
-class _Constant:
-    """A function without arguments that returns one value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def _merge_in_tree(merge: Callable, parts: list[Any]) -> Any:
