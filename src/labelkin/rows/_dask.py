@@ -33,7 +33,11 @@ class DaskBlocks(Blocks):
 
         ``merge`` takes a list of results.
         """
-        return _merge_in_tree(merge, self._call(function, parts, shared))
+        results, call = self._call(function, parts, shared), _task(merge)
+        while True:
+            results = [call(results[i : i + _ARITY]) for i in range(0, len(results), _ARITY)]
+            if len(results) == 1:
+                return results[0]
 
     def to_dask(
         self, function: Callable, sizes: Any, meta: Any, parts: Any = (), shared: Any = ()
@@ -197,14 +201,6 @@ def constant(value: Any) -> Any:
 
 def _unchanged(value: Any) -> Any:
     return value
-
-
-def _merge_in_tree(merge: Callable, parts: list[Any]) -> Any:
-    call = _task(merge)
-    while True:
-        parts = [call(parts[i : i + _ARITY]) for i in range(0, len(parts), _ARITY)]
-        if len(parts) == 1:
-            return parts[0]
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:
