@@ -13,7 +13,8 @@ from threading import Lock
 from typing import Any, TypeVar
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks as with_callbacks
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -23,15 +24,6 @@ except ImportError:  # before scikit-learn 1.9
         """Return a method as it is."""
         return method
 
-
-__all__ = [
-    "CallbackSupportMixin",
-    "FitProgress",
-    "counted",
-    "observe_fits",
-    "warn_if_long",
-    "with_callbacks",
-]
 
 Item = TypeVar("Item")
 

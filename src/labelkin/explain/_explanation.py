@@ -148,9 +148,8 @@ class Explanation:
         for i in order[effects[order] != 0]:
             name, value = self.features[i], self.feature_values[i] if self.feature_values else None
             if value is not None:
-                name += (
-                    f" = {'(missing)' if value != value else show_value(value)}"  # NaN is missing
-                )
+                shown = "(missing)" if value != value else show_value(value)  # NaN is missing
+                name += f" = {shown}"
             found.append((name, float(effects[i])))
         return found
 

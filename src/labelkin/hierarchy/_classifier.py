@@ -145,9 +145,8 @@ class HierarchyClassifier(WrappingClassifier):
 
     def _decide(self, proba: Array) -> Array:
         thresholds = label_thresholds(self.estimator_, proba.shape[1])
-        return self.hierarchy_.decide(proba, np.nan_to_num(thresholds, nan=0.5))[
-            :, : self._n_labels
-        ]
+        sets = self.hierarchy_.decide(proba, np.nan_to_num(thresholds, nan=0.5))
+        return sets[:, : self._n_labels]
 
     def _predict_with_proba(self, X: Any) -> tuple[Array, Array]:
         proba = self._all_proba(self._validate_predict(X))

@@ -11,6 +11,7 @@ some of them, which no split can avoid, and no warning is given.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,11 @@ def _label_matrix(y: Any, name: str) -> sparse.csr_array:
     """Return the labels as an indicator matrix; of a one-dimensional `y`, one column per class."""
     if y is None:
         raise ValueError(f"{name} is needed: the split is stratified by the labels.")
-    if not sparse.issparse(y) and getattr(y, "ndim", 0) != 2:
-        try:
+    if not sparse.issparse(y):
+        with suppress(ValueError):  # rows of unequal length: refused below
             y = np.asarray(y)
-        except ValueError:  # rows of unequal length: refused below
-            return split_unknown(y, name)[0]
         # With unknown rows it is one label.
-        if y.ndim == 1 and len(y) and unknown_cells(y) is None:
+        if getattr(y, "ndim", 0) == 1 and len(y) and unknown_cells(y) is None:
             if type_of_target(y) not in ("binary", "multiclass"):
                 raise ValueError(
                     f"{name} must be an indicator matrix of shape (n, q), or classes in one "

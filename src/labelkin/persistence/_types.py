@@ -396,19 +396,14 @@ OBJECTS: dict[str, tuple[str, Check]] = {
 labelkin's public estimators are permitted besides, under the names by which they are imported.
 """
 
-VALUES: dict[str, str] = {
-    "methods.to_dense": "labelkin.methods.to_dense",
-    **{f"builtins.{name}": f"builtins.{name}" for name in ("bool", "float", "int", "str")},
-    **{
-        f"numpy.{kind.__name__}": f"numpy.{kind.__name__}"
-        for kind in (np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8)
-    },
-    # Functions of numbers alone, such as log1p of a FunctionTransformer.
-    **{
-        f"numpy.{name}": f"numpy.{name}"
-        for name, value in vars(np).items()
-        if isinstance(value, np.ufunc)
-    },
+VALUES: dict[str, str] = {"methods.to_dense": "labelkin.methods.to_dense"} | {
+    path: path
+    for path in (
+        *(f"builtins.{name}" for name in ("bool", "float", "int", "str")),
+        *(f"numpy.{name}" for name in ("float32", "float64", "int8", "int32", "int64", "uint8")),
+        # Functions of numbers alone, such as log1p of a FunctionTransformer.
+        *(f"numpy.{name}" for name, value in vars(np).items() if isinstance(value, np.ufunc)),
+    )
 }
 """Types and functions that are values of parameters."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from importlib import import_module
 from itertools import pairwise
 from operator import getitem, matmul
@@ -32,7 +33,11 @@ class DaskBlocks(Blocks):
 
         ``merge`` takes a list of results.
         """
-        return _merge_in_tree(merge, self._call(function, parts, shared))
+        results, call = self._call(function, parts, shared), _task(merge)
+        while True:
+            results = [call(results[i : i + _ARITY]) for i in range(0, len(results), _ARITY)]
+            if len(results) == 1:
+                return results[0]
 
     def to_dask(
         self, function: Callable, sizes: Any, meta: Any, parts: Any = (), shared: Any = ()
@@ -191,25 +196,11 @@ def _task(function: Callable) -> Any:
 
 def constant(value: Any) -> Any:
     """Return something small as one object of the graph, shared by many tasks; a task as it is."""
-    return value if hasattr(value, "__dask_graph__") else _task(_Constant(value))()
+    return value if hasattr(value, "__dask_graph__") else _task(partial(_unchanged, value))()
 
 
-class _Constant:
-    """A function without arguments that returns one value."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
-
-
-def _merge_in_tree(merge: Callable, parts: list[Any]) -> Any:
-    call = _task(merge)
-    while True:
-        parts = [call(parts[i : i + _ARITY]) for i in range(0, len(parts), _ARITY)]
-        if len(parts) == 1:
-            return parts[0]
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 def compute(tasks: Sequence[Any]) -> list[Any]:

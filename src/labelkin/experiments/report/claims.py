@@ -133,22 +133,17 @@ def _judge(evidence: Evidence, row: dict[str, str]) -> Iterator[Finding]:
                 text, rest = (spread[spread.index.isin(names)] for names in (datasets, _NO_TEXT))
                 yield from (bool(value < other) for value, other in product(text, rest))
             case "steeper":  # the means have a wider range on yeast than on business
-                sweeps = {
-                    c.datasets[0]: c.means(measure).iloc[0] for c in evidence.over(row["over"])
-                }
-                if first_dataset == "yeast" and "business" in sweeps:
-                    yeast, business = (
-                        float(sweeps[name].max() - sweeps[name].min())
-                        for name in ("yeast", "business")
-                    )
-                    yield yeast > business
+                ranges = {}
+                for sweep in evidence.over(row["over"]):
+                    values = sweep.means(measure).iloc[0]
+                    ranges[sweep.datasets[0]] = float(values.max() - values.min())
+                if first_dataset == "yeast" and "business" in ranges:
+                    yield ranges["yeast"] > ranges["business"]
             case "single":  # a setting is better than a method of Table 3
                 [setting], [method], main = better, worse, evidence.main
                 if setting in methods and method in main.methods and first_dataset in main.datasets:
-                    ours, alone = (
-                        found.values(first_dataset, name, measure)
-                        for found, name in ((comparison, setting), (main, method))
-                    )
+                    ours = comparison.values(first_dataset, setting, measure)
+                    alone = main.values(first_dataset, method, measure)
                     yield compare_folds(ours, alone, measure)
             case "slight":  # from the second to the third setting at most a tenth of the first step
                 if set(better) <= methods:

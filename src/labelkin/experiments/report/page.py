@@ -89,7 +89,11 @@ def _make_texts(
     drawn = FitProgress(None, "figures", n_figures, verbose=0)
 
     def draw(name: str, label: str, figure: "Figure | None") -> list[Part]:
-        parts = _draw(folder, name, label, figure)
+        """Write a figure and return it as part of a page; nothing where there is none."""
+        parts: list[Part] = []
+        if figure is not None:
+            svg = figures.save(figure, folder, name).encode()
+            parts = [("figure", {"label": label, "content": base64.b64encode(svg).decode()})]
         drawn.step()
         return parts
 
@@ -120,14 +124,6 @@ def _make_texts(
         texts[f"tables/{table.name}.md"] = table.to_markdown()
         texts[f"tables/{table.name}.csv"] = table.to_csv()
     return texts
-
-
-def _draw(folder: Path, name: str, label: str, figure: "Figure | None") -> list[Part]:
-    """Write a figure and return it as part of a page; nothing where there is none."""
-    if figure is None:
-        return []
-    svg = figures.save(figure, folder, name).encode()
-    return [("figure", {"label": label, "content": base64.b64encode(svg).decode()})]
 
 
 def _sentences(evidence: dict[str, Evidence]) -> Iterator[str]:

@@ -125,15 +125,14 @@ def _run_in_processes(jobs: Iterator[Job], n_workers: int) -> Iterator[Row]:
             unfinished[job.cell] = job
             yield delayed(execute)(job)
 
-    exhausted = False
-    while not exhausted:
+    while True:
         try:
             with _worker_processes():
                 run = Parallel(n_workers, return_as="generator_unordered", batch_size=1)
                 for row in run(calls()):
                     del unfinished[Cell.of(row)]
                     yield row
-            exhausted = True
+            return
         except BrokenProcessPool:
             for job in list(unfinished.values()):
                 try:

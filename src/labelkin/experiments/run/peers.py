@@ -27,9 +27,8 @@ from labelkin.transformation import BinaryRelevanceClassifier, ChainClassifier
 
 INNER_FOLDS = 3
 LOGISTIC_C = (0.1, 0.3, 1.0, 3.0, 10.0)
-
-
 SVM_C = (1.0, 10.0)
+_TREES = 300
 
 
 def _tuned(model: Any, values: tuple[float, ...], seed: int | None) -> Any:
@@ -90,9 +89,6 @@ def boomer(seed: int | None) -> Any:
     seed = None if seed is None else seed % (2**31 - 1) + 1  # its range of seeds
     # Version 0.12 finds no rule at all, or crashes, where a feature is constant.
     return make_pipeline(VarianceThreshold(), library.BoomerClassifier(random_state=seed))
-
-
-_TREES = 300
 
 
 _PEERS = (
