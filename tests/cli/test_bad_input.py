@@ -81,7 +81,7 @@ def _write_samples():
         "renamed.csv": NUMBERS.replace("x,", "xx,").encode(),
         "fewer.csv": b"x\n1\n",
         "letters.csv": b"x,z\n1,2\nabc,3\n",
-        "quote.csv": b'x,z,a,b\n"1,2,0,1\n3,4,1,0\n',
+        "quote.csv": b'x,z,a,b\n"1,2,0,1\n"3, 4",4,1,0\n',
         "damaged.csv.gz": b"\x1f\x8b\x08\x00garbage",
         "damaged.csv.bz2": b"BZh9garbage",
         "damaged.parquet": b"PAR1" + bytes(50) + b"PAR1",
