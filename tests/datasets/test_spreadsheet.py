@@ -299,6 +299,21 @@ def test_a_cover_is_no_table(tmp_path):
         assert read_table(tmp_path / "t.xlsx", expected=expected).names == ["name", "age"]
 
 
+def test_a_list_of_columns_is_no_table(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["column", "meaning"], ["name", "of the person"], ["age", "in years"]):
+        book.active.append(row)
+    sheet = book.create_sheet("staff")
+    for row in (["Staff of May"], ["name", "age", "note"], ["Ann", 30, "x"], ["Bob", 40, "y"]):
+        sheet.append(row)
+    book.save(tmp_path / "t.xlsx")
+    for expected in (["age"], ["name", "age"]):
+        found = read_table(tmp_path / "t.xlsx", expected=expected)
+        assert found.names == ["name", "age", "note"]
+    assert read_table(tmp_path / "t.xlsx", expected=["meaning"]).names == ["column", "meaning"]
+
+
 def test_a_title_above_the_table(tmp_path):
     rows = [row(cell("Report of May")), row(), row(cell("a"), cell("b"), cell("c"))]
     rows += [row(cell(f"t{i}"), cell("x"), cell("y")) for i in range(3)]

@@ -441,10 +441,11 @@ def test_quantities_that_differ_by_chance_are_no_identifiers():
         population=152_271 + np.cumsum(rng.integers(1_500, 3_000, n)),
         income=32_000 + rng.permutation(n) * 617,
         PID=rng.permutation(n),
+        MRN=rng.permutation(n) * 1_837_291 + 10_000_000,
         y=[0, 1] * (n // 2),
     )
     assert find(years).columns == {"population": "number", "income": "number"}
-    assert {*find(years).identifiers} == {"PID", "year"}
+    assert {*find(years).identifiers} == {"PID", "MRN", "year"}
 
 
 def test_columns_that_are_the_same_in_all_rows_are_left_out():

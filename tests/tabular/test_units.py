@@ -252,6 +252,11 @@ def test_a_decimal_comma_in_a_frame(tmp_path, form):
         ),
         ("{} min", {"1h03": 63, "25 Minuten 30 Sekunden": 25.5, "2 hours and 5 mins": 125}),
         ("{} min", {"1h 31m": 91, "2h 5m 30s": 125.5}),
+        ("{} mg/dL", {"180 mg/dL *": 180, "70 mg/dL (L)": 70, "9 mg/dL H": 9}),
+        ("{} Std./Woche", {"20 Std/Woche": 20, "um 30 Std./Woche": 30}),
+        ("{} min", {"61'": 61, "90′": 90}),
+        ("{} ft", {"5'3\"": 5.25, "6’ 0”": 6}),
+        ("{}:30", {"7 AM": 7, "12 p.m.": 12, "6 PM": 18}),
         ("{}.5", {"10.5 L": 10.5, "52 H": 52, "58*": 58, "9 HH": 9, "7 ↓": 7}),
         ("{} mg/l", {"10 L": 10, "52 H": 52}),
         ("{} ml", {"1 L": 1000, "2 ml": 2}),
@@ -605,6 +610,20 @@ def test_points_and_commas_in_one_column(form, tmp_path):
     new = write(tmp_path / "new.csv", "a;b", ["36,7", "36.7"], [1, 2])
     for rows in (new, table_of_records([{"a": "36,7"}, {"a": "36.7"}], training.schema)):
         assert training.schema.read(rows)["a"].tolist() == [36.7, 36.7]
+
+
+def test_amounts_that_are_missing_are_not_missing_in_another_currency(tmp_path):
+    cells = ["£500.00"] * 20 + [f"£{i}.50" for i in range(37)] + ["€500.00", "€36.50", "€1.00"]
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1, 1] * 20)
+    schema = find_training_data(table, "y", columns={"a": "number"}).schema
+    new = write(tmp_path / "new.csv", "a;b", ["£500.00", "£36.50", "500"], [1, 2, 3])
+    assert schema.read(new, [])["a"].tolist() == [500, 36.5, 500]
+
+
+def test_a_rare_word_beside_numbers_is_no_unit(tmp_path):
+    cells = ["1OT" if i % 9 == 0 else str(1 + i % 4) for i in range(N)]
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30)
+    assert find_training_data(table, "y").schema.columns["a"] == "category"
 
 
 def test_the_unit_of_most_rows_is_that_of_the_column(tmp_path):

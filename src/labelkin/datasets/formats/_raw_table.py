@@ -352,7 +352,8 @@ class RawTable:
                 column = pandas.to_timedelta(written) / pandas.Timedelta(1, "h")
                 self.units = self.units | {name: "hours"}
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        missing = [parse_cell(word, ".") for word in words if is_number(word)]
+        bare = (word for word in words if is_number(word) and not sign_of(word))
+        missing = [parse_cell(word, ".") for word in bare]  # such as 999, and not €500
         return np.where(np.isin(values, missing), np.nan, values) if missing else values
 
     def _parse_column(self, name: str, words: set[str], unit: str, spare: float) -> np.ndarray:

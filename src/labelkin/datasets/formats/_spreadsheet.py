@@ -123,22 +123,25 @@ def _choose(
 ) -> tuple[str, _Rows]:
     """Return the sheet that the user names, or the first with a column that is expected.
 
-    Without any, it is the first with several columns, or else the first. That is its name, and its
-    cells that hold something.
+    Its name is better not below a row with as many cells, as in a list of columns and what they
+    mean. Without any, it is the first sheet with several columns, or else the first. Returned are
+    its name, and its cells that hold something.
     """
     if not sheets:
         raise ValueError("it has no sheet")
     if sheet is not None and sheet not in sheets:
         text = f"sheet={sheet}: there is no such sheet.{did_you_mean(sheet, sheets)}"
         raise ArgumentError(f"{text} The sheets are {join_names([*sheets])}.", "sheet")
-    found: list[tuple[bool, int, str, _Rows]] = []
+    found: list[tuple[int, int, str, _Rows]] = []
     for name in sheets if sheet is None else [sheet]:
         rows = _store(sheets[name](), budget)
         is_table = len(_columns_of(rows)) > 1  # and no cover
-        found.append((not is_table, len(found), name, rows))
-        is_expected = any(expected & {*rows[i].values()} for i in sorted(rows)[:10])
-        if is_expected or (is_table and not expected):
+        first = [rows[i] for i in sorted(rows)[:10]]
+        named = [i for i, cells in enumerate(first) if expected & {*cells.values()}]
+        on_top = any(all(len(above) < len(first[i]) for above in first[:i]) for i in named)
+        if on_top or (is_table and not expected):
             return name, rows
+        found.append((0 if named else 2 - is_table, len(found), name, rows))
     return min(found, key=lambda one: one[:2])[2:]
 
 

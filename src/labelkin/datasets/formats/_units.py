@@ -28,6 +28,9 @@ CLOCK = re.compile(
 _HOURS_MINUTES = re.compile(
     r"\s*(\d{1,4})(?:\s?(?:[hu]|uur|hours?|Std\.?|godz\.?)\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*"
 )
+_HALF_DAY = re.compile(r"\s*(\d{1,2})\s*([AaPp])\.?\s?[Mm]\.?\s*")  # 7 PM
+_FEET = re.compile(r"\s*(\d)['’′]\s?(\d{1,2})(?:[\"”″]|'')?\s*")  # 5'3"
+_MINUTES = re.compile(r"\s*(\d+)['’′]\s*")  # 61'
 _PART = re.compile(r"\s*(\d{1,4})\s*([^\W\d_]{1,9})\.?,?(?:\s+(?:and|und|et|y|e|en)(?=\s))?")
 # PT22510800S as polars writes it, P1DT2H0M0S and P-1DT23H0M0S as pandas does.
 _ISO = re.compile(
@@ -35,7 +38,12 @@ _ISO = re.compile(
 )
 _STATED = re.compile(r"\s*[\[(]\s*([^\])]{1,20}?)\s*[\])]\s*$")  # the unit in Weight (kg)
 _LIMIT = re.compile(
-    r"\s*+(?:[<>≤≥~≈±]=?|(?:ca\.?|circa|approx\.?|about|from|ab|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
+    r"\s*+(?:[<>≤≥~≈±]=?|(?:ca\.?|circa|approx\.?|about|from|ab|um|gegen|vers|env\.?)\s)\s*(?=[-+.,]?\d|[$£€¥])"
+)
+# 20+, 127 *, 0.5 + or 180 mg/dL H; alone, H and L may be units.
+_FLAGGED = re.compile(
+    r"\s*(?:([\d.,]*\d)(?:\+|\s*[*↑↓]{1,2}|\s+[-+]{1,2})"
+    r"|([\d.,]*\d\s?(?:%|[^\W\d_]{1,12}(?:/[^\W\d_]{1,6})?))(?:\s*[*↑↓]{1,2}|\s+\(?(?:HH?|LL?)\)?))\s*"
 )
 _YEAR = re.compile(r"\s*\[?(?:c|ca\.? ?|©)?([12]\d{3})\??\]?\s*")  # c1974 or [1974?], in catalogues
 _SQUARE = re.compile(r"\bsq\.?\s?(ft|mi|km|m)\b\.?")
@@ -45,7 +53,7 @@ _LETTER = "[ACFJLNVW]"
 _LETTERED = re.compile(rf".*\d{_LETTER}\s*")
 _NUMBER = r"[-+]?\d[\d.,'’ \u00a0\u202f]*?"
 _POWER = r"(?:[²³]|(?<=m)[23])?"
-_WORD = rf"[^\W\d_]{{1,12}}{_POWER}(?:/[^\W\d_]{{1,6}}{_POWER})?"
+_WORD = rf"[^\W\d_]{{1,12}}{_POWER}(?:\.?/[^\W\d_]{{1,6}}{_POWER})?"
 _MEASURE = re.compile(
     rf"\s*({_NUMBER})"
     rf"(?:\s+{_WORD}|{_LETTER}|\s*(?![A-Z]\s*$){_WORD}|\s*°{_WORD}|\s*°|\s?/\s?[1-9]\d*)\.?\s*"
@@ -128,8 +136,8 @@ def without_limit(cell: str) -> str:
         return year[1]
     found = _LIMIT.match(cell)
     cell = cell[found.end() :] if found else cell
-    flagged = re.fullmatch(r"\s*([\d.,]*\d)(?:\+|\s*[*↑↓]{1,2}|\s+[-+]{1,2})\s*", cell)
-    return flagged[1] if flagged else cell
+    flagged = _FLAGGED.fullmatch(cell)
+    return flagged[1] or flagged[2] if flagged else cell
 
 
 def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -171,6 +179,12 @@ def split_unit(cell: str) -> tuple[str, str]:
         cell = _as_clock(-seconds if sign else seconds)
     elif written := _HOURS_MINUTES.fullmatch(cell):
         cell = f"{written[1]}:{written[2] or written[3]}"
+    elif half := _HALF_DAY.fullmatch(cell):
+        cell = f"{half[1]}:00 {half[2]}M"
+    elif size := _FEET.fullmatch(cell):
+        return f"{int(size[1]) + int(size[2]) / 12:.6f}", "ft"
+    elif played := _MINUTES.fullmatch(cell):
+        return played[1], "min"
     elif parts := _duration(cell):
         return parts
     if CLOCK.fullmatch(cell):
@@ -365,7 +379,8 @@ def main_unit(counts: Counter[str]) -> str:
         unit = "hours" if words.get("m") == "min" else "months"
     if unit and (n_bare or len(counts) > 1) and is_currency(kind := (_size_of(unit) or " ")[0]):
         unit = kind  # 199159 beside $1.3M
-    is_word = len(unit) > 1 or unit in _LETTERS or _size_of(unit) is not None  # not of 12a
+    is_frequent = len(unit) > 2 and 10 * counts[unit] >= counts.total() + n_bare  # not 12a or 1OT
+    is_word = _size_of(unit) is not None or unit in _LETTERS or is_frequent
     is_only = len(counts) == 1 and unit not in {*FLAGS, "hours"} and is_word
     return unit if n_bare < counts.total() or is_currency(unit) or is_only else ""
 
