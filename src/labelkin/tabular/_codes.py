@@ -9,8 +9,8 @@ import numpy as np
 from labelkin._utils.files import shorten
 from labelkin._utils.names import join_names, plural
 from labelkin.datasets import RawTable
+from labelkin.datasets.formats._quantities import MAX_CATEGORIES
 from labelkin.datasets.formats._raw_table import Guess, as_string
-from labelkin.datasets.formats._units import MAX_CATEGORIES
 from labelkin.tabular._dates import PER_SECOND, epoch_unit, is_basic_date
 
 _NINES, _LONG_NINES = re.compile(r"9+[6-9](\.9)?"), re.compile(r"9{3,}(\.9)?")

@@ -11,8 +11,8 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import fold
 from labelkin.datasets.formats._numbers import MISSING, is_number, parse_number
+from labelkin.datasets.formats._quantities import split_unit
 from labelkin.datasets.formats._raw_table import Guess, as_string
-from labelkin.datasets.formats._units import split_unit
 from labelkin.tabular._dates import parse_date, write_dates
 
 _MAX_NOTES = 5  # columns that have a note of their own

@@ -21,20 +21,16 @@ from labelkin.datasets.formats._numbers import (
     is_unknown,
     sign_of,
 )
-from labelkin.datasets.formats._raw_table import Guess
-from labelkin.datasets.formats._units import (
+from labelkin.datasets.formats._quantities import (
     MAX_CATEGORIES,
     count_units,
     describe_numbers,
-    in_words,
-    is_currency,
-    main_unit,
-    ratio,
     split_unit,
     split_units,
-    unit_in_name,
     without_limit,
 )
+from labelkin.datasets.formats._raw_table import Guess
+from labelkin.datasets.formats._units import in_words, is_currency, main_unit, ratio, unit_in_name
 from labelkin.tabular._codes import (
     IDENTIFIER_NAME,
     find_codes,

@@ -10,16 +10,9 @@ from labelkin._utils.files import shorten
 from labelkin._utils.names import plural
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._numbers import MISSING, is_unknown
+from labelkin.datasets.formats._quantities import split_unit, without_limit
 from labelkin.datasets.formats._raw_table import as_string
-from labelkin.datasets.formats._units import (
-    in_words,
-    is_currency,
-    is_time,
-    ratio,
-    ratio_to_name,
-    split_unit,
-    without_limit,
-)
+from labelkin.datasets.formats._units import in_words, is_currency, is_time, ratio, ratio_to_name
 from labelkin.tabular._dates import (
     FIRST_YEAR,
     as_days,

@@ -16,8 +16,8 @@ from labelkin._utils.optional import import_optional
 from labelkin.datasets import RawTable
 from labelkin.datasets.formats._columns import find_columns, respell
 from labelkin.datasets.formats._numbers import is_number, other_mark, plain_number
+from labelkin.datasets.formats._quantities import split_unit
 from labelkin.datasets.formats._raw_table import CsvForm
-from labelkin.datasets.formats._units import split_unit
 from labelkin.metrics._estimators import estimator_labels, estimator_scores
 from labelkin.rows import as_dense
 from labelkin.tabular._labels import LabelColumns

@@ -31,8 +31,9 @@ from labelkin.datasets.formats._numbers import (
     strip_units,
     with_point,
 )
+from labelkin.datasets.formats._quantities import describe_numbers, is_bare
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
-from labelkin.datasets.formats._units import describe_numbers, is_bare, is_currency
+from labelkin.datasets.formats._units import is_currency
 
 
 class NumberText(str):

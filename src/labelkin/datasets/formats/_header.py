@@ -18,8 +18,9 @@ from labelkin.datasets.formats._numbers import (
     is_unknown,
     parse_number,
 )
+from labelkin.datasets.formats._quantities import split_unit
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, name_columns
-from labelkin.datasets.formats._units import common_form, split_unit
+from labelkin.datasets.formats._units import common_form
 
 FIRST_ROWS = 50
 """Rows in which the names are looked for, and with which they are compared."""

@@ -7,19 +7,21 @@ from typing import Any
 
 from labelkin._utils.files import shorten
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._units import (
+from labelkin.datasets.formats._quantities import (
     CLOCK,
-    CURRENCY,
-    FLAGS,
     MAX_CATEGORIES,
-    common_form,
     count_units,
-    is_currency,
-    main_unit,
-    ratio,
     split_unit,
     split_units,
     without_limit,
+)
+from labelkin.datasets.formats._units import (
+    CURRENCY,
+    FLAGS,
+    common_form,
+    is_currency,
+    main_unit,
+    ratio,
 )
 
 _THOUSANDS = {".": ",", ",": "."}

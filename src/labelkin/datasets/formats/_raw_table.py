@@ -34,14 +34,8 @@ from labelkin.datasets.formats._numbers import (
     parse_cell,
     sign_of,
 )
-from labelkin.datasets.formats._units import (
-    is_currency,
-    not_in,
-    ratio,
-    ratio_to_name,
-    split_unit,
-    without_limit,
-)
+from labelkin.datasets.formats._quantities import split_unit, without_limit
+from labelkin.datasets.formats._units import is_currency, not_in, ratio, ratio_to_name
 
 NO_YES = ("0", "1")
 """Values of a nominal column that means no and yes: its indices mean the same in every file."""
