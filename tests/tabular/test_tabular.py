@@ -1212,7 +1212,9 @@ def test_times_since_1970_are_dates_where_dates_are_expected(size, tmp_path):
             assert (read == pd.Series(times.tz_localize("UTC"))).all()
     unit = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}[size]
     assert Guess(f"when may be {unit} since 1970", ("date",)) in numbers.guesses
-    with pytest.raises(FormatError, match=rf"{unit} since 1970; fit .* columns={{'when': 'date'}}"):
+    with pytest.raises(
+        FormatError, match=rf"{unit} since 1970: write .* columns={{'when': 'date'}}"
+    ):
         numbers.schema.read(table(when=times, x=1.0))
 
 
@@ -1232,7 +1234,9 @@ def test_dates_without_hyphens_are_dates_where_dates_are_expected(tmp_path):
     for cells in (texts, [*map(int, texts)]):
         numbers = find_training_data(table(when=cells, **rest), "y")
         assert Guess("when may be dates such as 20230616", ("date",)) in numbers.guesses
-    with pytest.raises(FormatError, match=r"dates such as 20230616; fit .* columns={'when': 'dat"):
+    with pytest.raises(
+        FormatError, match=r"dates such as 20230616: write .* columns={'when': 'dat"
+    ):
         numbers.schema.read(table(when=times, x=1.0))
     with pytest.raises(ValueError, match="'20230631' in row 1, not a date"):
         given.read(table(when=[20230631], x=1.0))

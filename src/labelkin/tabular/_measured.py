@@ -272,8 +272,8 @@ def _check_numbers(table: RawTable, name: str, known: Measured) -> None:
     for row, cell in enumerate(table.strings(name) if may_be else (), start=1):
         if cell and find_day_first([cell]) is not None:
             text = f"column {shorten(name)} holds {shorten(cell, 30)} in row {row}, and the model "
-            text += f"was fitted on numbers, which may be {may_be}; fit the model with "
-            raise table.error(f"{text}columns={{{name!r}: 'date'}}", "columns")
+            text += f"was fitted on numbers, which may be {may_be}: write such a number, or fit "
+            raise table.error(f"{text}the model with columns={{{name!r}: 'date'}}")
 
 
 def _is_day_first(table: RawTable, name: str, notes: list[str]) -> bool:
