@@ -23,7 +23,7 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._raw_table import UNITS, Guess
-from labelkin.datasets.formats._units import ratio_of_names
+from labelkin.datasets.formats._units import ratio_of_names, without_unit
 from labelkin.tabular._categories import merge_spellings
 from labelkin.tabular._constant import find_constant, note_changed
 from labelkin.tabular._kinds import (
@@ -484,7 +484,8 @@ def check_present(
     others = [name for name in table.names if name not in known]
     # Rows may have fewer tags, without a column tag_2 beside tag.
     single = [name for name in absent if not repeats_name(name, present)]
-    misspelt = [name for name in single if did_you_mean(name, others)]
+    bare = {without_unit(name): name for name in others}
+    misspelt = [n for n in single if did_you_mean(n, others) or without_unit(n) in bare]
     if not absent or (len(absent) < len(names) and not (is_strict or misspelt)):
         return absent
     first = (misspelt or absent)[0]
@@ -493,6 +494,8 @@ def check_present(
     except FormatError as error:
         more = [name for name in absent if name != first]
         also = f" It also lacks {join_names(more)}." if more else ""
+        if twin := bare.get(without_unit(first)):
+            also += f" The values of {twin} are in another unit: convert them."
         also += f" {cure}" if len(absent) < len(names) else ""  # else it is another table
         raise table.error(f"{error.message}{also}", *error.arguments) from None
     return []

@@ -13,6 +13,7 @@ from labelkin.datasets.formats._raw_table import Guess
 
 # What people write before sums, means and balances below a table. Others are found by their values.
 _TOTAL_WORDS = (
+    "i alt|ialt|totalt|samlet|yhteensä|összesen|celkem|razem|ogółem|toplam|ukupno|всего|小計|"
     "total|totals|grand total|subtotal|sum|sums|summe|gesamt|gesamtsumme|gesamtergebnis|endsumme|"
     "zwischensumme|σ|average|overall average|mean|durchschnitt|mittelwert|ø|moyenne|promedio|"
     "gemiddelde|total general|total général|insgesamt|totale|totaal|somme|suma|soma|итого|合計|"
@@ -81,6 +82,11 @@ def leave_out_rows(cells: dict[str, Any], guesses: list[Guess]) -> dict[str, Any
         guesses.append(Guess(f"{plural(n_empty, 'empty row')} left out", ()))
         mask = import_optional("pyarrow").array(used)
         cells = {name: column.filter(mask) for name, column in cells.items()}
+    is_within = _find_subtotals([*cells.values()])
+    if n_within := int(is_within.sum()):
+        guesses.append(Guess(f"{plural(n_within, 'row')} of subtotals left out", ()))
+        rows, mask = rows[~is_within], import_optional("pyarrow").array(~is_within)
+        cells = {name: column.filter(mask) for name, column in cells.items()}
     n_below = _count_below([*cells.values()], np.diff(rows) > 1)
     if n_below:
         words = f"{plural(n_below, 'row')} of totals or notes at the end left out"
@@ -88,6 +94,29 @@ def leave_out_rows(cells: dict[str, Any], guesses: list[Guess]) -> dict[str, Any
         n = len(rows) - n_below
         cells = {name: column.slice(0, n) for name, column in cells.items()}
     return cells
+
+
+def _find_subtotals(columns: list[Any]) -> np.ndarray:
+    """Return which rows are totals of the rows above them, of which there are several.
+
+    They are named like such, and lack what all other rows have.
+    """
+    valid = np.array([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+    found = np.zeros(valid.shape[1], dtype=bool)
+    if len(found) not in _SUMMED:
+        return found
+    texts = [column.to_pylist() for column in columns]
+    for row in np.flatnonzero(~valid.all(axis=0)):
+        first = next(cells[row] for cells in texts if cells[row] is not None)
+        words = _bare_words(first).split(" ")
+        found[row] = words[0] in _TOTALS or words[-1] in _TOTALS
+    is_full = valid[:, ~found].all(axis=1)
+    found &= ~valid[is_full].all(axis=0)
+    return found & (found.sum() > 1)
+
+
+def _bare_words(cell: str) -> str:
+    return re.sub(r"[\W\d]+", " ", cell).strip().casefold()
 
 
 def _count_below(columns: list[Any], gaps: np.ndarray) -> int:
@@ -136,7 +165,7 @@ def _is_total(row: list[str | None], above: list[Any], is_lacking: bool) -> bool
     """Return whether a row has sums or means of the rows above, some value of which it may lack."""
     place, first = next((i, cell) for i, cell in enumerate(row) if cell is not None)
     is_mark = _TOTAL_MARK.fullmatch(first) and first not in above[place].to_pylist()
-    word = re.sub(r"[\W\d]+", " ", first).strip().casefold()
+    word = _bare_words(first)
     if is_lacking and (is_mark or word in _TOTALS):
         return True
     is_named = is_lacking or word.partition(" ")[0] in _TOTALS

@@ -29,6 +29,7 @@ CLOCK = re.compile(
 _HOURS_MINUTES = re.compile(
     r"\s*(\d{1,4})(?:\s?(?:[hu]|uur|hours?|Std\.?|godz\.?)\s?([0-5]\d)|\.([0-5]\d)\s+Uhr)\s*"
 )
+_ANCHOR = re.compile(r"\s*(\d{1,2})\s*[-–=:]\s*[^\W\d_][^\d]*")  # 1 - Poor
 _HALF_DAY = re.compile(r"\s*(\d{1,2})\s*([AaPp])\.?\s?[Mm]\.?\s*")  # 7 PM
 _FEET = re.compile(r"\s*(\d)['’′]\s?(\d{1,2})(?:[\"”″]|'')?\s*")  # 5'3"
 _MINUTES = re.compile(r"\s*(\d+)['’′]\s*")  # 61'
@@ -113,6 +114,9 @@ def split_units(cells: Iterable[str]) -> dict[str, tuple[str, str]]:
     codes = {cell for cell in bare if are_alike and _GRADE.fullmatch(cell)}
     if all(map(_TRAILING_MINUS.match, bare)):  # 1935-, 1940- are ranges without an end
         codes = {*bare}
+    anchored = {cell for cell in bare if _ANCHOR.fullmatch(cell)}
+    if 2 * len(anchored) > len(bare):
+        codes |= anchored
     lettered = {cell for cell in bare if found[cell][1] and _LETTERED.fullmatch(bare[cell])}
     others = {own for cell, (_, own) in found.items() if cell not in lettered}
     if len({found[cell][1] for cell in lettered}) > 1 or others == {""}:
@@ -146,6 +150,8 @@ def split_unit(cell: str) -> tuple[str, str]:
         return parts
     if CLOCK.fullmatch(cell):
         return cell, "hours"
+    if anchor := _ANCHOR.fullmatch(cell):
+        return anchor[1], ""
     if booked := _ACCOUNT.fullmatch(cell):
         return "-" * bool(booked[2] or booked[4]) + (booked[1] or booked[3]), ""
     if count := _COUNT.fullmatch(cell):

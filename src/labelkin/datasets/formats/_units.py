@@ -116,15 +116,20 @@ def ratio_to_name(unit: str, name: str) -> float | None:
     return ratio(unit, stated) if stated else None
 
 
+def without_unit(name: str) -> str:
+    """Return the name of a column without the unit in brackets at its end."""
+    return _STATED.sub("", name)
+
+
 def ratio_of_names(name: str, other: str, unit: str) -> float | None:
     """Return the ratio of the units in which two names differ, as weight_lb and weight_kg do.
 
     So may Weight (lb) and Weight, whose numbers are in the `unit` if they have one.
     """
-    bare, own = _STATED.sub("", name), _STATED.search(name)
-    if own and bare == other and size_of(common_form(own[1])):
+    own = _STATED.search(name)
+    if own and without_unit(name) == other and size_of(common_form(own[1])):
         return ratio(common_form(own[1]), unit) if unit else 1.0
-    if name == _STATED.sub("", other):
+    if name == without_unit(other):
         return 1.0
     words = [re.split(r"([^\W\d_]+[²³]?(?:/[^\W\d_]+[²³]?)?)", one) for one in (name, other)]
     if len(words[0]) != len(words[1]):
