@@ -60,6 +60,20 @@ def test_totals_with_a_decimal_comma(last, tmp_path):
     assert read_table(tmp_path / "t.csv").data["cost"].tolist() == [1.5, 2, 3.75, 7, 988.25]
 
 
+@pytest.mark.parametrize("form", ["Subtotal {}", "{} total", "Zwischensumme {}"])
+def test_subtotals_within_a_table(form, tmp_path):
+    rows = [f"{i},text {i},{i * i},a" for i in range(12)]
+    rows[6:6] = [f"{form.format('May')},,55,"]
+    rows += [f"{form.format('June')},,451,", "Total,,506,"]
+    (tmp_path / "t.csv").write_text("\n".join(["id,what,cost,tags", *rows]))
+    found = read_table(tmp_path / "t.csv")
+    assert found.data["id"].tolist() == [*range(12)]
+    assert "3 rows of subtotals left out" in [guess.text for guess in found.guesses]
+    full = [row.replace(",,", ",film,") + "b" for row in rows]  # titles such as Total Recall
+    (tmp_path / "t.csv").write_text("\n".join(["id,what,cost,tags", *full]))
+    assert read_table(tmp_path / "t.csv").n_rows == 15
+
+
 @pytest.mark.parametrize("form", ["{:,}", "{}"])
 def test_named_totals_where_rows_lack_labels(form, tmp_path):
     views = [1_426 * i for i in range(1, 9)]
@@ -78,6 +92,8 @@ def test_words_beside_values_below_the_table(last, tmp_path):
     found = read_table(tmp_path / "t.csv")
     assert found.n_rows == 5
     assert "1 row of totals or notes at the end left out" in [one.text for one in found.guesses]
+    (tmp_path / "t.csv").write_text(f"{wide}\n{last}\n")  # an empty line
+    assert read_table(tmp_path / "t.csv").n_rows == 5
     (tmp_path / "t.csv").write_text(f"{wide}{last}\n")  # it may be a row with gaps
     assert read_table(tmp_path / "t.csv").n_rows == 6
 

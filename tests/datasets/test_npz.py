@@ -184,6 +184,13 @@ def test_a_pair_of_files_with_images(tmp_path):
     np.testing.assert_array_equal(found.target, np.eye(4))
 
 
+def test_labels_in_a_file_beside_an_npz(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.ones((4, 3)))
+    np.save(tmp_path / "labels.npy", np.eye(4, 2))
+    found = read_table(tmp_path / "t.npz", y=str(tmp_path / "labels.npy"))
+    np.testing.assert_array_equal(found.target, np.eye(4, 2))
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 def test_a_sparse_matrix_of_scipy(form, tmp_path):
     X = sparse.random(8, 6, 0.2, format=form, random_state=0)

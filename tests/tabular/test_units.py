@@ -363,6 +363,8 @@ def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
         ("weight_g", ["1.5 kg", "120"], [1500, 120]),
         ("visits", ["12x", "7", "5 mal"], [12, 7, 5]),
         ("pieces", ["12 Stück", "7"], [12, 7]),
+        ("Hours per week", ["7 h", "8"], [7, 8]),
+        ("Horas por semana", ["30 min", "8"], [0.5, 8]),
         ("rent", ["£1,250 pcm", "£1,100 per month", "90"], [1250, 1100, 90]),
         ("area", ["80 mq", "82.5 m²", "7 qm"], [80, 82.5, 7]),
     ],
@@ -554,6 +556,7 @@ def test_names_that_differ_in_their_unit(tmp_path):
         ("Poids", "{} kg", "Poids (kg);12 kg;40 kg", [12, 40]),
         ("Poids", "{} kg", "Poids [g];12 kg;40 kg", [12, 40]),
         ("Poids", "{}", "Poids (kg);12;40", [12, 40]),
+        ("Taux", "{}", "Taux (%);12;40", [12, 40]),
         ("Poids [g]", "{}", "Poids;0.5 kg;40 g", [500, 40]),
     ],
 )
@@ -624,6 +627,35 @@ def test_a_rare_word_beside_numbers_is_no_unit(tmp_path):
     cells = ["1OT" if i % 9 == 0 else str(1 + i % 4) for i in range(N)]
     table = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30)
     assert find_training_data(table, "y").schema.columns["a"] == "category"
+
+
+def test_minutes_and_seconds_beside_hours_are_doubted(tmp_path):
+    cells = [f"1:{i:02}:10" if i % 3 == 0 else f"{25 + i % 30}:00" for i in range(N)]
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30)
+    for found in (table, pd.DataFrame({"a": cells, "y": [0, 1] * 30})):
+        doubts = [g.text for g in find_training_data(found, "y").guesses if g.doubtful]
+        assert doubts == [
+            "a: 26:00 is read as hours and minutes beside 1:00:10; write 0:26:00 if it is not"
+        ]
+
+
+def test_numbers_with_a_word_at_the_ends_of_a_scale(tmp_path):
+    cells = ["1 - Poor", "2", "3", "4", "5 - Excellent"] * 12
+    table = write(tmp_path / "t.csv", "a;y", cells, [0, 1] * 30)
+    training = find_training_data(table, "y", columns={"a": "number"})
+    assert training.X["a"].tolist() == [1, 2, 3, 4, 5] * 12
+    levels = write(tmp_path / "t.csv", "a;y", ["1 - low", "2 - high"] * 30, [0, 1] * 30)
+    assert find_training_data(levels, "y").schema.columns["a"] == "category"
+
+
+def test_names_of_a_frame_that_differ_by_spaces(tmp_path):
+    n = [i % 37 for i in range(N)]
+    frame = pd.DataFrame({"Age": n, "size": n, "y": [0, 1] * 30})
+    model = TableClassifier(MLkNNClassifier(), labels="y").fit(frame)
+    expected = model.predict_proba(frame)
+    with pytest.warns(UserWarning, match="X: column 'Age ' read as Age"):
+        found = model.predict_proba(frame.rename(columns={"Age": "Age "}))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_the_unit_of_most_rows_is_that_of_the_column(tmp_path):

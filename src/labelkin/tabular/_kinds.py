@@ -25,6 +25,7 @@ from labelkin.datasets.formats._quantities import (
     MAX_CATEGORIES,
     count_units,
     describe_numbers,
+    doubt_times,
     split_unit,
     split_units,
     without_limit,
@@ -341,6 +342,8 @@ def _holds_numbers(table: RawTable, name: str, is_certain: bool = False) -> bool
     if are_few and any(ways):
         read_as_missing(table, name, [cells[row] for row in wrong] or unknown)
         table.units |= {name: unit} if unit else {}
+        if doubt := doubt_times(numbers.values()):
+            table.guesses.append(Guess(f"{name}: {doubt}", ("ignore",), True))
         if not is_certain:
             words = describe_numbers(numbers, unit)
             table.guesses.append(Guess(f"{name}: {words}", ("category", "ignore")))

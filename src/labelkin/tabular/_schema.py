@@ -20,6 +20,7 @@ from labelkin.datasets.formats._columns import (
     find_columns,
     normal_form,
     repeats_name,
+    respell,
 )
 from labelkin.datasets.formats._nested import read_lists, spread_lists
 from labelkin.datasets.formats._raw_table import UNITS, Guess
@@ -293,6 +294,7 @@ class Schema:
             return self._read_matrix(table, notes)
         pandas = import_optional("pandas")
         self._open(table)
+        self._respell(table, unlike)
         self._convert_names(table, unlike)
         needs_all = is_strict or table.is_matrix
         if absent := check_present(table, list(self.columns), needs_all, self.ignored):
@@ -350,6 +352,15 @@ class Schema:
                     raise table.error(wrong_length(name, len(one), len(parts), row))
             table.data = spread_lists(table.data, name, lists, parts)
             table.names = [*table.data.columns]
+
+    def _respell(self, table: RawTable, notes: list[str]) -> None:
+        """Give columns of a DataFrame the names of the model from which theirs differ little."""
+        if table.is_matrix or {*(self.columns or ())} <= {*(table.names or ())}:
+            return
+        names, changed = respell(table.names or [], self.columns or ())
+        if changed:
+            table.data, table.names = table.data.set_axis(names, axis=1), [*map(str, names)]
+            notes += [f"{table.source}: column {own!r} read as {name}" for own, name in changed]
 
     def _convert_names(self, table: RawTable, notes: list[str]) -> None:
         """Convert numbers whose column has the name of one of the model but for the unit."""

@@ -31,7 +31,7 @@ from labelkin.datasets.formats._numbers import (
     strip_units,
     with_point,
 )
-from labelkin.datasets.formats._quantities import describe_numbers, is_bare
+from labelkin.datasets.formats._quantities import describe_numbers, doubt_times, is_bare
 from labelkin.datasets.formats._raw_table import Guess, Options, RawTable, as_string
 from labelkin.datasets.formats._units import is_currency
 
@@ -149,6 +149,8 @@ def make_table(
         units[name] = unit = unit or max(map(sign_of, numbers))
         if (words := describe_numbers(values, unit)) != "numbers":
             of_columns.append(Guess(f"{name}: {words}", ("category",)))
+        if doubt := doubt_times(numbers):
+            of_columns.append(Guess(f"{name}: {doubt}", ("ignore",), True))
         if is_mixed:
             of_columns.append(Guess(f"{name}: ',' and '.' decimal", ("category",)))
         if own != mark:

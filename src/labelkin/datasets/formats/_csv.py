@@ -145,7 +145,8 @@ def _read_rows(
     """
     notes = [] if notes is None else notes
     lines, first = list[str](), list[str]()  # those of the row that is read, and the first row
-    n_rows, wrong = 0, None  # the number and cells of the first line of another width
+    is_apart, n_rows = False, 0
+    wrong = None  # the number and cells of the first line of another width
 
     def remembered() -> Iterator[str]:
         for line in _LINE.finditer(text):  # io.StringIO would take four bytes for a character
@@ -163,11 +164,14 @@ def _read_rows(
         if row is None:
             return
         if not row:
+            is_apart = n_rows > 0
             continue
         first = first or row
         row = without_ends(row, len(first))
         if len(row) == len(first) and not notes:
-            n_rows += 1
+            if is_apart and 2 * sum(map(bool, row)) < len(row):  # it may be a note
+                yield [""] * len(row)
+            is_apart, n_rows = False, n_rows + 1
             yield row
             continue
         wrong = wrong or (number, len(row))

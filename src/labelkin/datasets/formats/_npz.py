@@ -40,8 +40,9 @@ _LABEL_NAMES = ("label_names", "class_names", "target_names", "labels", "classes
 def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
     """Return a dataset of arrays; nothing in the file is executed.
 
-    The options `x` and `y` are names of arrays in an ``.npz`` file; of an ``.npy`` file, or one
-    with a sparse matrix, `y` is the file with the labels. If `y` is empty, no labels are read.
+    The options `x` and `y` are names of arrays in an ``.npz`` file, or `y` is the file with the
+    labels, as it is for an ``.npy`` file or one with a sparse matrix. If `y` is empty, no labels
+    are read.
     """
     path, guesses, x, y = budget.source, list[Guess](), options.x, options.y
     if options.labels is not None:
@@ -59,7 +60,8 @@ def read_arrays(raw: bytes, budget: Budget, options: Options) -> RawTable:
             is_own = x is None and not y and "X_data" in names
             if not is_own:
                 x = _find_array(names, "x", x, path)
-                y = y if y == "" else _find_array(names, "y", y, path)
+                is_file = y and y not in names and Path(y).is_file()
+                y = y if y == "" or is_file else _find_array(names, "y", y, path)
             wanted = _REQUIRED + _OPTIONAL if is_own else (str(x), str(y))
             arrays = untrusted.read_npz(raw, wanted, budget.limit)
         if y and y not in arrays:

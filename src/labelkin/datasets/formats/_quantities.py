@@ -213,6 +213,18 @@ def is_bare(cell: str) -> bool:
     return not split_unit(without_limit(cell))[1] and re.search("[1-9]", cell) is not None
 
 
+def doubt_times(cells: Iterable[str]) -> str:
+    """Return what is doubtful about times such as 58:00 beside 1:02:10; nothing: they are clear."""
+    found = [time for cell in {*cells} if (time := CLOCK.fullmatch(cell)) and not time[6]]
+    long = sorted(time[0] for time in found if not time[5] and int(time[3]) > 23)
+    full = sorted(time[0] for time in found if time[5])
+    if not long or not full:
+        return ""
+    return (
+        f"{long[0]} is read as hours and minutes beside {full[0]}; write 0:{long[0]} if it is not"
+    )
+
+
 def describe_numbers(cells: Iterable[str], unit: str) -> str:
     """Return what a column of numbers in a unit holds, with other units and limits in it."""
     bare = {cell: without_limit(cell) for cell in cells}

@@ -16,6 +16,7 @@ _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
 _SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²", "mq": "m²"}
 _STATED = re.compile(r"\s*[\[(]\s*([^\])]{1,20}?)\s*[\])]\s*$")  # the unit in Weight (kg)
+_PER = re.compile(r"(?i)(?:\b|_)(?:per|pro|par|por|al|je|pr|each|every)[\W_]+[^\W\d_]+")  # per week
 FLAGS = {"H", "HH", "L", "LL"}
 """What laboratories write beside values that are high or low; L is a litre, too."""
 
@@ -102,9 +103,10 @@ def ratio(unit: str, to: str) -> float | None:
 def unit_in_name(unit: str, name: str) -> str:
     """Return the unit of the same kind that the name of a column states, or nothing.
 
-    As in weight_kg, Age (y) or distanceInMeters.
+    As in weight_kg, Age (y) or distanceInMeters; Hours per week are hours.
     """
-    words = re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", re.sub("(?<=[a-z])In(?=[A-Z])", "_", name))
+    name = _PER.sub("", re.sub("(?<=[a-z])In(?=[A-Z])", "_", name))
+    words = re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name)
     ages = "year" if hours_of(unit) >= 24 else ""  # 60s is no age
     words = [ages if word.casefold() in _AGES else word for word in reversed(words)]
     return next((word for word in words if word and ratio(unit, word) is not None), "")
@@ -127,8 +129,8 @@ def ratio_of_names(name: str, other: str, unit: str) -> float | None:
     So may Weight (lb) and Weight, whose numbers are in the `unit` if they have one.
     """
     own = _STATED.search(name)
-    if own and without_unit(name) == other and size_of(common_form(own[1])):
-        return ratio(common_form(own[1]), unit) if unit else 1.0
+    if own and without_unit(name) == other and (size_of(common_form(own[1])) or own[1] == "%"):
+        return ratio(common_form(own[1]), unit) if unit not in ("", "%") else 1.0
     if name == without_unit(other):
         return 1.0
     words = [re.split(r"([^\W\d_]+[²³]?(?:/[^\W\d_]+[²³]?)?)", one) for one in (name, other)]
