@@ -364,6 +364,7 @@ def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
         ("visits", ["12x", "7", "5 mal"], [12, 7, 5]),
         ("pieces", ["12 Stück", "7"], [12, 7]),
         ("Hours per week", ["7 h", "8"], [7, 8]),
+        ("Work", ["9 hours", "8"], [9, 8]),
         ("Horas por semana", ["30 min", "8"], [0.5, 8]),
         ("rent", ["£1,250 pcm", "£1,100 per month", "90"], [1250, 1100, 90]),
         ("area", ["80 mq", "82.5 m²", "7 qm"], [80, 82.5, 7]),
@@ -569,6 +570,18 @@ def test_names_with_and_without_a_unit(name, form, new, expected, tmp_path):
     found = schema.read(write(tmp_path / "new.csv", f"{header};b", cells, [1, 2]), notes)
     np.testing.assert_allclose(found[name], expected)
     assert f"{name} is {header}" in notes[0]
+
+
+def test_names_that_differ_in_what_is_no_unit(tmp_path):
+    n = [i % 37 for i in range(N)]
+    table = write(tmp_path / "t.csv", "Week 1 (9/28);size;y", n, n, [0, 1, 1] * 20)
+    schema = find_training_data(table, "y").schema
+    with pytest.raises(ValueError, match=r"could be meant: Week 1 \(1/4\)\. Where"):
+        schema.read(write(tmp_path / "new.csv", "Week 1 (1/4);size", [1, 2], [1, 2]), [])
+    with pytest.raises(ValueError, match=r"of size \(t\.kr\.\) are in another unit: convert"):
+        table = write(tmp_path / "t.csv", "size (kr.);n;y", n, n, [0, 1, 1] * 20)
+        schema = find_training_data(table, "y").schema
+        schema.read(write(tmp_path / "new.csv", "size (t.kr.);n", [1, 2], [1, 2]), [])
 
 
 def test_words_for_truth_values_of_training(tmp_path):

@@ -14,8 +14,16 @@ _IS_CURRENCY = re.compile(CURRENCY)
 _SIGNS = {"EUR": "€", "USD": "$", "GBP": "£", "JPY": "¥", "US$": "$", "BRL": "R$", "AUD": "A$"}
 _SIGNS |= {"CAD": "C$", "CA$": "C$", "AU$": "A$", "SFr": "CHF", "Fr": "CHF", "Kr": "kr"}
 _SIGNS |= {"PLN": "zł", "Euro": "€", "Euros": "€", "euro": "€", "euros": "€"}
-_SIGNS |= {"dollars": "$", "Dollar": "$", "sqft": "ft²", "sqm": "m²", "qm": "m²", "mq": "m²"}
-_STATED = re.compile(r"\s*[\[(]\s*([^\])]{1,20}?)\s*[\])]\s*$")  # the unit in Weight (kg)
+_SIGNS |= {
+    "hours": "h",
+    "dollars": "$",
+    "Dollar": "$",
+    "sqft": "ft²",
+    "sqm": "m²",
+    "qm": "m²",
+    "mq": "m²",
+}
+_STATED = re.compile(r"\s*[\[(]\s*([^\])\d]{1,20}?[23]?)\s*[\])]\s*$")  # the unit in Weight (kg)
 _PER = re.compile(r"(?i)(?:\b|_)(?:per|pro|par|por|al|je|pr|each|every)[\W_]+[^\W\d_]+")  # per week
 FLAGS = {"H", "HH", "L", "LL"}
 """What laboratories write beside values that are high or low; L is a litre, too."""
