@@ -865,6 +865,18 @@ def test_labels_of_minus_one_and_one():
         LabelColumns.find(mixed, labels="u").read(mixed, [])
 
 
+def test_none_is_a_value_among_words_and_missing_among_numbers(tmp_path):
+    lines = [
+        f"{word},{i % 37},{i % 2}" for i, word in enumerate(["Pell", "None", "Waiver", ""] * 15)
+    ]
+    lines[7] = "Pell,None,1"
+    (tmp_path / "t.csv").write_text("\n".join(["aid,n,y", *lines]))
+    training = find_training_data(read_table(tmp_path / "t.csv"), "y")
+    assert training.schema.columns == {"aid": "category", "n": "number"}
+    assert training.X["aid"].tolist()[:4] == ["Pell", "None", "Waiver", None]
+    assert np.isnan(training.X["n"][7])
+
+
 def test_first_days_of_months_of_several_years():
     months = [f"01/{1 + i % 12:02}/{2015 + i % 5}" for i in range(60)]
     assert find(table(start=months, y=[0, 1] * 30)).columns == {"start": "day_first_date"}

@@ -578,10 +578,11 @@ def test_names_that_differ_in_what_is_no_unit(tmp_path):
     schema = find_training_data(table, "y").schema
     with pytest.raises(ValueError, match=r"could be meant: Week 1 \(1/4\)\. Where"):
         schema.read(write(tmp_path / "new.csv", "Week 1 (1/4);size", [1, 2], [1, 2]), [])
+    table = write(tmp_path / "t.csv", "size (kr.);n;y", n, n, [0, 1, 1] * 20)
+    schema = find_training_data(table, "y").schema
+    new = write(tmp_path / "new.csv", "size (t.kr.);n", [1, 2], [1, 2])
     with pytest.raises(ValueError, match=r"of size \(t\.kr\.\) are in another unit: convert"):
-        table = write(tmp_path / "t.csv", "size (kr.);n;y", n, n, [0, 1, 1] * 20)
-        schema = find_training_data(table, "y").schema
-        schema.read(write(tmp_path / "new.csv", "size (t.kr.);n", [1, 2], [1, 2]), [])
+        schema.read(new, [])
 
 
 def test_words_for_truth_values_of_training(tmp_path):

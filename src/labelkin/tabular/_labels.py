@@ -453,7 +453,7 @@ def _lists_tags(table: RawTable, name: str) -> bool:
 def _words_of(table: RawTable, name: str) -> list[str]:
     """Return the cells of a label in lower case; [x] and [ ] are x and ☐."""
     words = [(cell or "").strip() for cell in table.strings(name)]
-    words = ["" if word in MISSING else word.lower() for word in words]
+    words = ["" if word in {*MISSING, "None"} else word.lower() for word in words]
     return [found[1] or "☐" if (found := _BOX.fullmatch(word)) else word for word in words]
 
 

@@ -55,7 +55,7 @@ _POINT_THOUSANDS = re.compile(r"\(?[-+]?[1-9]\d{0,2}(?:\.\d{3})+\)?")
 _GROUPING = re.compile(r"['’\s]")
 MISSING = {"", "?", "-", "--", "–", "—", "NA", "N/A", "n/a", "#N/A", "<NA>"}
 """Cells that are missing in columns of any kind."""
-MISSING |= {"NaN", "nan", "null", "NULL", "None", r"\N"}
+MISSING |= {"NaN", "nan", "null", "NULL", r"\N"}
 # Errors of formulas, as spreadsheet programs write them in several languages.
 MISSING |= {"#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NULL!", "#WERT!", "#BEZUG!"}
 MISSING |= {"#ZAHL!", "#NV", "#VALEUR!", "#NOMBRE!", "#NOM?", "#¡VALOR!", "#¡REF!", "#N/D"}
