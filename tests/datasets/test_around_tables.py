@@ -72,6 +72,9 @@ def test_subtotals_within_a_table(form, tmp_path):
     full = [row.replace(",,", ",film,") + "b" for row in rows]  # titles such as Total Recall
     (tmp_path / "t.csv").write_text("\n".join(["id,what,cost,tags", *full]))
     assert read_table(tmp_path / "t.csv").n_rows == 15
+    texts = [f"text {i},a,b" for i in range(9)] + ["wrong balance,,b", "please check my balance,,"]
+    (tmp_path / "t.csv").write_text("\n".join(["what,tags,more", *texts]))
+    assert read_table(tmp_path / "t.csv").n_rows == 11
 
 
 @pytest.mark.parametrize("form", ["{:,}", "{}"])

@@ -1000,6 +1000,10 @@ def test_names_of_columns_may_differ_by_hyphens_and_underscores(tmp_path):
     (tmp_path / "new.csv").write_text("created_at,reply time,Created\n1,2,3\n")
     found = schema.read(read_table(tmp_path / "new.csv", **schema.reading))
     assert found[["Created at", "reply-time"]].to_numpy().tolist() == [[1, 2]]
+    codes = pd.DataFrame({"q1_1": range(0, 18, 2), "size": range(9), "y": [0, 1, 1] * 3})
+    other = pd.DataFrame({"q11": [1], "size": [2]})
+    with pytest.raises(ValueError, match="no column 'q1_1'"):
+        find_training_data(codes, "y").schema.read(other)
 
 
 def test_records_may_have_decimal_commas():

@@ -365,6 +365,8 @@ def test_letters_that_may_be_other_units_are_no_times(cells, tmp_path):
         ("pieces", ["12 Stück", "7"], [12, 7]),
         ("Hours per week", ["7 h", "8"], [7, 8]),
         ("Work", ["9 hours", "8"], [9, 8]),
+        ("Waiting time on day 1", ["9 min", "8"], [9, 8]),
+        ("Tenure (years)", ["6 months", "8"], [0.5, 8]),
         ("Horas por semana", ["30 min", "8"], [0.5, 8]),
         ("rent", ["£1,250 pcm", "£1,100 per month", "90"], [1250, 1100, 90]),
         ("area", ["80 mq", "82.5 m²", "7 qm"], [80, 82.5, 7]),

@@ -167,7 +167,7 @@ class Limits:
     def linear_seconds(
         self, n_stored: float, n_samples: int, n_labels: int, with_ngrams: bool = False
     ) -> float:
-        """Return the time of a logistic regression on samples with so many values in all.
+        """Return the time of a logistic regression on samples with this number of values in all.
 
         Few samples are fitted about 25 times, while C is chosen and without each fold; of many,
         C is chosen on a part, and few are in a fold. N-grams have a larger C, and converge in about

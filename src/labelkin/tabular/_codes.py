@@ -15,7 +15,7 @@ from labelkin.tabular._dates import PER_SECOND, epoch_unit, is_basic_date
 
 _NINES, _LONG_NINES = re.compile(r"9+[6-9](\.9)?"), re.compile(r"9{3,}(\.9)?")
 IDENTIFIER_NAME = re.compile(
-    r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile|mrn|nhc|ssn|ean|gtin|isbn|pesel|vin)"
+    r"(?i:((^|[\W_])(id|ids|no|key|uuid|guid|index|row|zeile|mrn|nhc|ssn|ean|gtin|isbn|pesel)"
     r"|nr|number|nummer)\.?$|^id[\W_])"
     r"|([a-z]|^[A-Z])(Id|ID|No)\.?$|^id[A-Z]"
     # What pandas calls an index without a name in a file.

@@ -8,7 +8,12 @@ import numpy as np
 
 from labelkin._utils.names import plural
 from labelkin._utils.optional import import_optional
-from labelkin.datasets.formats._numbers import is_number, parse_number, plain_values
+from labelkin.datasets.formats._numbers import (
+    is_any_number,
+    is_number,
+    parse_number,
+    plain_values,
+)
 from labelkin.datasets.formats._raw_table import Guess
 
 # What people write before sums, means and balances below a table. Others are found by their values.
@@ -99,7 +104,8 @@ def leave_out_rows(cells: dict[str, Any], guesses: list[Guess]) -> dict[str, Any
 def _find_subtotals(columns: list[Any]) -> np.ndarray:
     """Return which rows are totals of the rows above them, of which there are several.
 
-    They are named like such, and lack what all other rows have.
+    They are named like such in four words at most, hold a number, and lack what all other rows
+    have.
     """
     valid = np.array([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
     found = np.zeros(valid.shape[1], dtype=bool)
@@ -107,9 +113,10 @@ def _find_subtotals(columns: list[Any]) -> np.ndarray:
         return found
     texts = [column.to_pylist() for column in columns]
     for row in np.flatnonzero(~valid.all(axis=0)):
-        first = next(cells[row] for cells in texts if cells[row] is not None)
+        first, *others = (cells[row] for cells in texts if cells[row] is not None)
         words = _bare_words(first).split(" ")
-        found[row] = words[0] in _TOTALS or words[-1] in _TOTALS
+        is_named = len(words) < 5 and not _TOTALS.isdisjoint((words[0], words[-1]))
+        found[row] = is_named and any(is_any_number(cell, ".") for cell in others)
     is_full = valid[:, ~found].all(axis=1)
     found &= ~valid[is_full].all(axis=0)
     return found & (found.sum() > 1)

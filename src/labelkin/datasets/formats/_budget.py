@@ -34,7 +34,7 @@ class Budget:
             raise FormatError(self.source, too_large(self.limit, what))
 
     def check_lines(self, content: bytes) -> None:
-        """Refuse a text of so many lines that reading them would take too much memory or time."""
+        """Refuse a text with more lines than memory and time allow for."""
         self.check(_LINE_BYTES * max(content.count(b"\n"), content.count(b"\r")))
 
     def take_columns(self, count: int, what: str = "columns", each: int = _COLUMN_BYTES) -> None:

@@ -22,6 +22,9 @@ _REPEATED = re.compile(r"(.+)[._][1-9][0-9]*", re.DOTALL)
 Labels = str | int | Iterable[str]
 
 
+_MARKS = re.compile(r"(?<!\d)[._-]|[._-](?!\d)")
+
+
 def normal_form(name: str) -> str:
     """Return a name in the normal form in which names are compared.
 
@@ -35,12 +38,13 @@ def respell(
 ) -> tuple[list[str | None], list[tuple[str, str]]]:
     """Return names as they are expected where they differ little, and which do.
 
-    That is by case, spaces, points, hyphens and underscores: created_at for Created at.
+    That is by case, spaces, and points, hyphens and underscores that are not between digits:
+    created_at for Created at, and not q11 for q1_1.
     """
     absent: dict[str, list[str]] = {}
     for wanted in {*map(normal_form, expected)} - {*names}:
-        absent.setdefault(re.sub("[._-]", "", fold(wanted)), []).append(wanted)
-    folded = [name and re.sub("[._-]", "", fold(name)) for name in names]
+        absent.setdefault(_MARKS.sub("", fold(wanted)), []).append(wanted)
+    folded = [name and _MARKS.sub("", fold(name)) for name in names]
     counts = Counter(folded)
     found, changed = list(names), []
     for place, (name, key) in enumerate(zip(names, folded, strict=True)):

@@ -25,6 +25,7 @@ _SIGNS |= {
 }
 _STATED = re.compile(r"\s*[\[(]\s*([^\])\d]{1,20}?[23]?)\s*[\])]\s*$")  # the unit in Weight (kg)
 _PER = re.compile(r"(?i)(?:\b|_)(?:per|pro|par|por|al|je|pr|each|every)[\W_]+[^\W\d_]+")  # per week
+_NAME_WORD = re.compile(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?")
 FLAGS = {"H", "HH", "L", "LL"}
 """What laboratories write beside values that are high or low; L is a litre, too."""
 
@@ -111,13 +112,17 @@ def ratio(unit: str, to: str) -> float | None:
 def unit_in_name(unit: str, name: str) -> str:
     """Return the unit of the same kind that the name of a column states, or nothing.
 
-    As in weight_kg, Age (y) or distanceInMeters; Hours per week are hours.
+    As in weight_kg, Age (y) or distanceInMeters; Hours per week are hours. Days and longer times
+    are units in brackets, behind an underscore and as the first word, and not in Time on day 1.
     """
     name = _PER.sub("", re.sub("(?<=[a-z])In(?=[A-Z])", "_", name))
-    words = re.findall(r"[^\W\d_]+[²³]?(?:/[^\W\d_]+)?", name)
     ages = "year" if hours_of(unit) >= 24 else ""  # 60s is no age
-    words = [ages if word.casefold() in _AGES else word for word in reversed(words)]
-    return next((word for word in words if word and ratio(unit, word) is not None), "")
+    for found in reversed([*_NAME_WORD.finditer(name)]):
+        word = ages if found[0].casefold() in _AGES else found[0]
+        is_stated = hours_of(found[0]) < 24 or name[: found.start()][-1:] in ("", "_", "(", "[")
+        if word and is_stated and ratio(unit, word) is not None:
+            return word
+    return ""
 
 
 def ratio_to_name(unit: str, name: str) -> float | None:
