@@ -30,16 +30,15 @@ from labelkin.datasets.formats._columns import (
 )
 from labelkin.datasets.formats._numbers import MISSING
 from labelkin.datasets.formats._raw_table import NO_LABELS, Guess
+from labelkin.tabular._lists import cells_of, list_fields
 from labelkin.tabular._tags import (
     SEPARATORS,
-    cells_of,
     find_absent,
     find_doubts,
     find_inner_separator,
     find_joined,
     guess_separator,
     join_parts,
-    list_fields,
     read_tags,
     unify_spelling,
 )

@@ -13,8 +13,8 @@ from labelkin.datasets.formats._columns import normal_form, repeats_name, respel
 from labelkin.datasets.formats._json import NO_OBJECT, fields_of, find_rows
 from labelkin.datasets.formats._numbers import is_unknown
 from labelkin.datasets.formats._units import ratio_of_names
+from labelkin.tabular._lists import names_in
 from labelkin.tabular._schema import Schema, check_present, wrong_length
-from labelkin.tabular._tags import names_in
 
 _MAX_VALUES = 50_000_000  # 400 MB
 _FORMS: dict[type, str] = {str: "a text", list: "a list", dict: "an object"}

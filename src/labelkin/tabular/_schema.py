@@ -36,6 +36,7 @@ from labelkin.tabular._kinds import (
     find_title,
     spread_columns,
 )
+from labelkin.tabular._lists import read_names
 from labelkin.tabular._measured import (
     Measured,
     find_range,
@@ -45,7 +46,6 @@ from labelkin.tabular._measured import (
     read_measured,
 )
 from labelkin.tabular._scaling import are_counts
-from labelkin.tabular._tags import read_names
 from labelkin.tabular._text import affordable_ngrams, is_unspaced
 
 _MANY_TEXTS = 5_000  # from which rare words are frequent enough to learn from
